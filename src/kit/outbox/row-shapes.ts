@@ -23,25 +23,46 @@ const taskState = oneOf(['pending', 'running', 'completed', 'failed'] as const);
 /** An epoch's number. */
 export const epochNumber = within(1, epochs_end - 1);
 
+/** The columns of the tables, the first the one that orders the rows. */
 export const rowShapes = {
-  topics: row(whole, text),
-  channels: row(text, whole),
-  lane: row(rowKey, whole, whole, orNull(whole), jsonText),
-  depth: row(laneName, count, count),
-  total: row(text, count, count),
-  meta: row(text, number),
-  metaText: row(text, text),
-  announced: row(text, rowKey, jsonText),
-  epochs: row(epochNumber, text, orNull(number)),
-  drops: row(epochNumber, laneName, oneOf(drop_reasons), within(1), count, count),
-  tasks: row(whole, text, taskState, jsonText, jsonText, whole, whole, orNull(whole)),
-  quarantine: row(rowKey, laneName, text, whole, orNull(whole), whole, text, jsonText),
+  topics: row({ id: whole, channel: text }),
+  channels: row({ channel: text, id: whole }),
+  lane: row({ id: rowKey, topic: whole, time_ms: whole, mono_ms: orNull(whole), body: jsonText }),
+  depth: row({ lane: laneName, rows: count, bytes: count }),
+  total: row({ lane: text, rows: count, bytes: count }),
+  meta: row({ key: text, value: number }),
+  metaText: row({ key: text, value: text }),
+  announced: row({ channel: text, id: rowKey, body: jsonText }),
+  epochs: row({ epoch: epochNumber, boot_id: text, clock_offset_ms: orNull(number) }),
+  drops: row({
+    epoch: epochNumber,
+    lane: laneName,
+    reason: oneOf(drop_reasons),
+    rows: within(1),
+    lo: count,
+    hi: count,
+  }),
+  tasks: row({
+    arrival: whole,
+    task_id: text,
+    state: taskState,
+    dispatch: jsonText,
+    result: jsonText,
+    received_ms: whole,
+    updated_ms: whole,
+    deadline_ms: orNull(whole),
+  }),
+  quarantine: row({
+    id: rowKey,
+    lane: laneName,
+    channel: text,
+    time_ms: whole,
+    mono_ms: orNull(whole),
+    code: whole,
+    reason: text,
+    body: jsonText,
+  }),
 };
-
-/** The rows that are valid for their table. */
-export function* valid<T>(shape: Shape<T>, rows: Iterable<unknown>): Generator<T> {
-  for (const each of rows) if (shape(each)) yield each;
-}
 
 function within(low: number, high = Number.MAX_SAFE_INTEGER): Shape<number> {
   return (value): value is number =>
@@ -57,9 +78,24 @@ function orNull<T>(shape: Shape<T>): Shape<T | null> {
   return (value): value is T | null => value === null || shape(value);
 }
 
-function row<T extends readonly unknown[]>(...shapes: { readonly [K in keyof T]: Shape<T[K]> }): Shape<T> {
-  return (value): value is T =>
-    Array.isArray(value) && value.length === shapes.length && shapes.every((shape, at) => shape(value[at]));
+export interface RowShape<T> {
+  readonly columns: readonly string[];
+  /** The row of these values, which stand in the order of the columns; undefined where one is not valid. */
+  readonly of: (values: readonly unknown[]) => T | undefined;
+}
+
+function row<T extends object>(shapes: { readonly [K in keyof T]: Shape<T[K]> }): RowShape<T> {
+  const columns = Object.keys(shapes);
+  const tests = Object.entries<Shape<unknown>>(shapes);
+  const isRow = (value: object): value is T =>
+    tests.every(([column, test]) => test(Reflect.get(value, column)));
+  return {
+    columns,
+    of: (values) => {
+      const value = Object.fromEntries(columns.map((column, at) => [column, values[at]]));
+      return values.length === columns.length && isRow(value) ? value : undefined;
+    },
+  };
 }
 
 /** Bodies are stored as JSON text and not parsed in transit; this detects text that a damaged disk has corrupted. */

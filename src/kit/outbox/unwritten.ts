@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Drop } from './protocol.ts';
 
 import { diskFault } from './disk-fault.ts';
-import { epochNumber, rowShapes, valid } from './row-shapes.ts';
+import { epochNumber, rowShapes } from './row-shapes.ts';
 import { FileRefused } from '../../platform/errors.ts';
 import { readTextUpToSync } from '../../platform/bounded-file.ts';
 
@@ -25,15 +25,6 @@ export interface Unwritten {
   /** Messages in the file of that run, which was out of reach: they are lost if another file is there now. */
   readonly stored: readonly Drop[];
 }
-
-type DropTuple = readonly [
-  epoch: number,
-  lane: Drop['lane'],
-  reason: Drop['reason'],
-  rows: number,
-  lo: number,
-  hi: number,
-];
 
 /** Adds a note. False when it could not be written. */
 export function noteUnwritten(runtime_dir: string | undefined, note: Unwritten): boolean {
@@ -84,7 +75,7 @@ function fileIn(runtime_dir: string): string {
   return join(runtime_dir, 'unwritten');
 }
 
-function tupleOf({ epoch, lane, reason, rows, lo, hi }: Drop): DropTuple {
+function tupleOf({ epoch, lane, reason, rows, lo, hi }: Drop): readonly unknown[] {
   return [epoch, lane, reason, rows, lo, hi];
 }
 
@@ -99,14 +90,7 @@ function noteOf(line: string): Unwritten | undefined {
 
 function dropsOf(tuples: unknown): readonly Drop[] {
   if (!Array.isArray(tuples)) return [];
-  return [...valid(rowShapes.drops, tuples)].map(([epoch, lane, reason, rows, lo, hi]) => ({
-    epoch,
-    lane,
-    reason,
-    rows,
-    lo,
-    hi,
-  }));
+  return tuples.flatMap((each: unknown) => (Array.isArray(each) && rowShapes.drops.of(each)) || []);
 }
 
 function parsed(text: string): unknown {

@@ -34,7 +34,7 @@ import {
   readMetaText,
   writeMeta,
 } from '../schema.ts';
-import { openTables, type Tables } from '../tables/tables.ts';
+import { Tables } from '../tables/tables.ts';
 import { texts } from '../../texts.ts';
 import { watchPlaces } from '../../../../platform/files/file-identity.ts';
 import Database from 'better-sqlite3';
@@ -352,7 +352,7 @@ export class BufferFile {
   }
 
   #tablesOf(db: Handle): Tables {
-    return openTables(db, this.#options.limits, this.#in_flight, this.#clock);
+    return new Tables(db, this.#options.limits, this.#in_flight, this.#clock);
   }
 
   /** Replaces the file by a new one with what can be read of it: from the disk, or through the handle of a file that is gone. */
@@ -492,11 +492,11 @@ function takeOver(notes: readonly Unwritten[], tables: Tables): void {
 }
 
 /** Those of a run that are not in the file: the disk may have finished a commit that nothing waited for any more. */
-function* lostOf(run: Drop, { lane, quarantine }: Tables): Generator<Drop> {
+function* lostOf(run: Drop, tables: Tables): Generator<Drop> {
   if (run.hi - run.lo + 1 !== run.rows || run.rows > run_rows_max) return;
-  const table = lane(run.lane);
+  const table = tables.lane(run.lane);
   for (let seq = run.lo; seq <= run.hi; seq += 1) {
     const id = rowId({ epoch: run.epoch, seq });
-    if (!table.has(id) && !quarantine.find(id)) yield { ...run, rows: 1, lo: seq, hi: seq };
+    if (!table.has(id) && !tables.quarantine.find(id)) yield { ...run, rows: 1, lo: seq, hi: seq };
   }
 }

@@ -3,7 +3,7 @@ import { type Lane, lanes } from '../../../../contract/lanes.ts';
 import { Changes, type Depth, no_depth, perLane } from '../changes.ts';
 import { diskFault } from '../../disk-fault.ts';
 import { positionOf, rowId, type RowId } from '../../row.ts';
-import { epochNumber, rowShapes, valid } from '../../row-shapes.ts';
+import { epochNumber, type RowShape, rowShapes } from '../../row-shapes.ts';
 import type { OpenOptions } from '../../protocol.ts';
 import { type Handle, isOtherKit, laneTable, page_bytes, writeMeta } from '../schema.ts';
 import type { Tables } from '../tables/tables.ts';
@@ -47,19 +47,6 @@ export const nothing_salvaged: Salvaged = {
   epoch_seen: 0,
 };
 
-const columns = {
-  topics: ['id', 'channel'],
-  channels: ['channel', 'id'],
-  lane: ['id', 'topic', 'time_ms', 'mono_ms', 'body'],
-  depth: ['lane', 'rows', 'bytes'],
-  meta: ['key', 'value'],
-  announced: ['channel', 'id', 'body'],
-  epochs: ['epoch', 'boot_id', 'clock_offset_ms'],
-  drops: ['epoch', 'lane', 'reason', 'rows', 'lo', 'hi'],
-  tasks: ['arrival', 'task_id', 'state', 'dispatch', 'result', 'received_ms', 'updated_ms', 'deadline_ms'],
-  quarantine: ['id', 'lane', 'channel', 'time_ms', 'mono_ms', 'code', 'reason', 'body'],
-} as const;
-
 /**
  * Reads `damaged` into the tables of a new file; of another kit than `kit_id` only the epoch. `onSalvage` receives the progress:
  * at the beginning, twice a second, and at the end. Throws what SQLite throws when the new file does not take it.
@@ -72,16 +59,14 @@ export function salvage(
 ): Salvaged {
   const end_ms = performance.now() + ms_max;
   const goOn = (): boolean => performance.now() < end_ms;
-  const stored = readEnds(damaged, 'meta', columns.meta);
-  const meta = new Map(valid(rowShapes.meta, stored));
-  const owner = new Map(valid(rowShapes.metaText, stored)).get('kit_id');
+  const meta = mapOf(readEnds(damaged, 'meta', rowShapes.meta));
+  const owner = mapOf(readEnds(damaged, 'meta', rowShapes.metaText)).get('kit_id');
   const named = meta.get('epoch');
   const epoch = epochNumber(named) ? named : undefined;
   if (isOtherKit(owner, kit_id)) return { ...nothing_salvaged, epoch, epoch_seen: epoch ?? 0 };
   const counters = new Map<Lane, { rows: number; bytes: number }>();
-  for (const [lane, rows, bytes] of valid(rowShapes.depth, readEnds(damaged, 'depth', columns.depth))) {
+  for (const { lane, rows, bytes } of readEnds(damaged, 'depth', rowShapes.depth))
     counters.set(lane, { rows, bytes });
-  }
   const expected =
     counters.size === lanes.length
       ? perLane((lane) => counters.get(lane) ?? { rows: 0, bytes: 0 })
@@ -90,7 +75,8 @@ export function salvage(
   report({ rows_saved: 0, rows_expected, done: false });
   into.db.transaction(() => {
     copyRecords(damaged, into, goOn);
-    copyTotals(damaged, into);
+    // After the drops, which count themselves.
+    into.totals.restore(readEnds(damaged, 'depth', rowShapes.total), meta);
     if (meta.get('cloud_acks') === 1) writeMeta(into.db, 'cloud_acks', 1);
   })();
   let reported_ms = performance.now();
@@ -111,6 +97,10 @@ export function salvage(
   };
 }
 
+function mapOf<T>(rows: readonly { readonly key: string; readonly value: T }[]): ReadonlyMap<string, T> {
+  return new Map(rows.map(({ key, value }) => [key, value]));
+}
+
 /** The buffered messages, lane by lane, until they are all read or the new file is full. */
 function copyLanes(
   damaged: Handle,
@@ -122,17 +112,14 @@ function copyLanes(
   let newest: RowId = 0;
   for (const lane of lanes) {
     const anchors = epochStarts(damaged, laneTable(lane), into);
-    const stored = valid(
-      rowShapes.lane,
-      readPast(damaged, laneTable(lane), { columns: columns.lane, anchors, goOn }),
-    );
-    for (const part of inParts(stored, ([, , , , body]) => body.length)) {
+    const stored = readPast(damaged, laneTable(lane), rowShapes.lane, { anchors, goOn });
+    for (const part of inParts(stored, ({ body }) => body.length)) {
       const changes = new Changes(depth);
       const insert = into.db.transaction(() => {
-        for (const [id, topic, time_ms, mono_ms, body] of part) {
-          newest = Math.max(newest, id);
+        for (const { topic, ...row } of part) {
+          newest = Math.max(newest, row.id);
           const channel = channels.get(topic);
-          if (channel !== undefined) into.insert({ id, lane, channel, time_ms, mono_ms, body }, changes);
+          if (channel !== undefined) into.insert({ ...row, lane, channel }, changes);
         }
         into.writeDepth(changes);
       });
@@ -158,14 +145,9 @@ function epochStarts(damaged: Handle, table: string, into: Tables): readonly Row
 
 /** Without its channel a row is worth nothing, and one page holds many: what the table has lost its index may have. */
 function readChannels(damaged: Handle, goOn: () => boolean): ReadonlyMap<number, string> {
-  const indexed = valid(rowShapes.channels, readEnds(damaged, 'topics', columns.channels));
-  const channels = new Map([...indexed].map(([channel, id]) => [id, channel]));
-  const stored = valid(
-    rowShapes.topics,
-    readPast(damaged, 'topics', { columns: columns.topics, anchors: [], goOn }),
-  );
-  for (const [id, channel] of stored) channels.set(id, channel);
-  return channels;
+  const indexed = readEnds(damaged, 'topics', rowShapes.channels);
+  const stored = readPast(damaged, 'topics', rowShapes.topics, { anchors: [], goOn });
+  return new Map([...indexed, ...stored].map(({ id, channel }) => [id, channel]));
 }
 
 function hasRoomFor(insert: () => void): boolean {
@@ -179,36 +161,17 @@ function hasRoomFor(insert: () => void): boolean {
 }
 
 function copyRecords(damaged: Handle, into: Tables, goOn: () => boolean): void {
-  const read = (table: 'epochs' | 'tasks') =>
-    readPast(damaged, table, { columns: columns[table], anchors: [], goOn });
-  for (const [epoch, boot_id, offset_ms] of valid(rowShapes.epochs, read('epochs'))) {
-    into.epochs.put(epoch, boot_id, offset_ms);
-  }
-  for (const task of valid(rowShapes.tasks, read('tasks'))) {
-    const [, task_id, state, dispatch, result, received_ms, updated_ms, deadline_ms] = task;
-    into.journal.put({ task_id, state, dispatch, result, received_ms, updated_ms, deadline_ms });
-  }
+  const reading = { anchors: [], goOn };
+  for (const { epoch, boot_id, clock_offset_ms } of readPast(damaged, 'epochs', rowShapes.epochs, reading))
+    into.epochs.put(epoch, boot_id, clock_offset_ms);
+  for (const task of readPast(damaged, 'tasks', rowShapes.tasks, reading)) into.journal.put(task);
   const anchors = epochStarts(damaged, 'quarantine', into);
-  const quarantined = readPast(damaged, 'quarantine', { columns: columns.quarantine, anchors, goOn });
-  for (const kept of valid(rowShapes.quarantine, quarantined)) {
-    const [id, lane, channel, time_ms, mono_ms, code, reason, body] = kept;
-    const row = { id, lane, channel, time_ms, mono_ms, body };
+  for (const kept of readPast(damaged, 'quarantine', rowShapes.quarantine, { anchors, goOn })) {
+    const { code, reason, ...row } = kept;
     into.quarantine.put([{ row, code, reason }], new Changes(no_depth));
   }
-  for (const told of valid(rowShapes.drops, readEnds(damaged, 'drops', columns.drops))) {
-    const [epoch, lane, reason, rows, lo, hi] = told;
-    into.drops.add({ epoch, lane, reason, rows, lo, hi });
-  }
-  const announced = valid(rowShapes.announced, readEnds(damaged, 'announced', columns.announced));
-  for (const [channel, id, body] of announced) into.announced.put({ channel, id, body });
-}
-
-/** After the drops, which count themselves. */
-function copyTotals(damaged: Handle, into: Tables): void {
-  into.totals.restore(
-    [...valid(rowShapes.total, readEnds(damaged, 'depth', columns.depth))],
-    new Map(valid(rowShapes.meta, readEnds(damaged, 'meta', columns.meta))),
-  );
+  for (const drop of readEnds(damaged, 'drops', rowShapes.drops)) into.drops.add(drop);
+  for (const value of readEnds(damaged, 'announced', rowShapes.announced)) into.announced.put(value);
 }
 
 function* inParts<T>(items: Iterable<T>, charsOf: (item: T) => number): Generator<readonly T[]> {
@@ -332,8 +295,6 @@ function readFirstPage(path: string): Buffer {
 }
 
 interface Reading {
-  /** The first is the key, a whole number above 0. */
-  readonly columns: readonly string[];
   /** Keys near which rows may be found: a search that only doubles its steps jumps over what is dense and far away. */
   readonly anchors: readonly number[];
   /** Called before every page. */
@@ -342,12 +303,13 @@ interface Reading {
 
 type Rows = readonly (readonly unknown[])[];
 
-/** The rows of a table in the order of their key, past the pages that cannot be read. */
-function* readPast(
+/** The valid rows of a table in the order of their key, a whole number above 0, past the pages that cannot be read. */
+function* readPast<T>(
   db: Handle,
   table: string,
-  { columns, anchors, goOn }: Reading,
-): Generator<readonly unknown[]> {
+  { columns, of }: RowShape<T>,
+  { anchors, goOn }: Reading,
+): Generator<T> {
   const [key] = columns;
   const select = unlessDamaged(() =>
     db
@@ -366,9 +328,10 @@ function* readPast(
   let after = 0;
   while (goOn()) {
     const page = { rows: 0, is_damaged: false };
-    for (const row of untilDamaged(select, after, page)) {
-      yield row;
-      after = Number(row[0]);
+    for (const values of untilDamaged(select, after, page)) {
+      const row = of(values);
+      if (row !== undefined) yield row;
+      after = Number(values[0]);
     }
     if (page.is_damaged && page.rows === 0) {
       const next = nextReadable(after, anchors, isReadable);
@@ -448,9 +411,9 @@ function searchFrom(start: number, isReadable: (after: number) => boolean): numb
 /** The sequence numbers of a few epochs. */
 const search_step_max = 2 ** 36;
 
-/** All rows of a small table, from both ends, as far as they can be read. */
-function readEnds(db: Handle, table: string, columns: readonly string[]): readonly (readonly unknown[])[] {
-  const found = new Map<unknown, readonly unknown[]>();
+/** All valid rows of a small table, from both ends, as far as they can be read. */
+function readEnds<T>(db: Handle, table: string, { columns, of }: RowShape<T>): readonly T[] {
+  const found = new Map<string, readonly unknown[]>();
   for (const order of ['ASC', 'DESC']) {
     unlessDamaged(() => {
       const select = db.prepare<[], readonly unknown[]>(
@@ -459,7 +422,7 @@ function readEnds(db: Handle, table: string, columns: readonly string[]): readon
       for (const row of select.raw().iterate()) found.set(JSON.stringify(row), row);
     });
   }
-  return [...found.values()];
+  return [...found.values()].flatMap((values) => of(values) ?? []);
 }
 
 function unlessDamaged<T>(read: () => T): T | undefined {

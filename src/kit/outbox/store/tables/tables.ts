@@ -6,10 +6,18 @@ import { ChannelIds, LaneTable } from './lane-table.ts';
 import { type Changes, type Depth, isDrop, perLane } from '../changes.ts';
 import { Epochs } from '../epochs.ts';
 import type { InFlightRows } from '../in-flight-rows.ts';
-import type { Drop, JournalEntry, LaneDepth, Left, Removal, StoreLimits } from '../../protocol.ts';
+import {
+  type Drop,
+  dropOf,
+  type JournalEntry,
+  type LaneDepth,
+  type Left,
+  type Removal,
+  type StoreLimits,
+} from '../../protocol.ts';
 import { Quarantine } from './quarantine.ts';
 import { Retention, Thinning } from './retention.ts';
-import { positionOf, type Row, type RowId } from '../../row.ts';
+import type { Row, RowId } from '../../row.ts';
 import { type Handle, readMeta, writeMeta } from '../schema.ts';
 import { texts } from '../../texts.ts';
 import type { Statement } from 'better-sqlite3';
@@ -114,7 +122,7 @@ class JournalTable {
 
 type IsHeld = (lane: Lane, id: RowId) => boolean;
 
-export interface Tables {
+export class Tables {
   readonly db: Handle;
   readonly channels: ChannelIds;
   readonly announced: AnnouncedTable;
@@ -125,100 +133,86 @@ export interface Tables {
   readonly quarantine: Quarantine;
   readonly ages: Ages;
   readonly retention: Retention;
-  readonly lane: (lane: Lane) => LaneTable;
-  /** Puts a row into its lane. False when it was there already or a newer one makes it worthless. */
-  readonly insert: (row: Row, changes: Changes, isHeld?: IsHeld) => boolean;
-  /** How the next transactions of this handle are committed. Not within one. */
-  readonly sync: (mode: 'FULL' | 'NORMAL') => void;
-  readonly readDepth: () => Depth;
-  readonly writeDepth: (changes: Changes) => void;
-  /** Number of the last transaction of this file, 0 in a new one. */
-  readonly readNumber: () => number;
-  readonly writeNumber: (number: number) => void;
-}
+  readonly #in_flight: InFlightRows;
+  readonly #lanes: ReadonlyMap<Lane, LaneTable>;
+  readonly #readDepth: Statement<[string], LaneDepth>;
+  readonly #writeDepth: Statement<[string, number, number]>;
+  #sync_mode: 'FULL' | 'NORMAL' | undefined;
 
-export function openTables(
-  db: Handle,
-  limits: StoreLimits,
-  in_flight: InFlightRows,
-  clock: StoreClock,
-): Tables {
-  const channels = new ChannelIds(db);
-  const announced = new AnnouncedTable(db);
-  const ages = new Ages(db, limits.age_max_ms, clock);
-  const table = laneTablesOf(db, channels);
-  const readDepth = db.prepare<[Lane], LaneDepth>('SELECT rows, bytes FROM depth WHERE lane = ?');
-  const writeDepth = db.prepare<[number, number, Lane]>(
-    'UPDATE depth SET rows = ?, bytes = ? WHERE lane = ?',
-  );
-  // In the page of the depths, which each transaction writes anyway.
-  const readNumber = db.prepare<[string], number>('SELECT rows FROM depth WHERE lane = ?').pluck();
-  const writeNumber = db.prepare<[string, number]>(
-    'INSERT INTO depth (lane, rows, bytes) VALUES (?, ?, 0) ON CONFLICT (lane) DO UPDATE SET rows = excluded.rows',
-  );
-  const quarantine = new Quarantine(db);
-  const totals = new TotalsTable(db, clock);
-  return {
-    db,
-    channels,
-    announced,
-    ages,
-    drops: new DropTable(db, totals),
-    totals,
-    epochs: new Epochs(db),
-    journal: new JournalTable(db, limits.journal_rows_max),
-    quarantine,
-    retention: new Retention({
-      table,
+  constructor(db: Handle, limits: StoreLimits, in_flight: InFlightRows, clock: StoreClock) {
+    this.db = db;
+    this.channels = new ChannelIds(db);
+    this.announced = new AnnouncedTable(db);
+    this.ages = new Ages(db, limits.age_max_ms, clock);
+    this.quarantine = new Quarantine(db);
+    this.totals = new TotalsTable(db, clock);
+    this.drops = new DropTable(db, this.totals);
+    this.epochs = new Epochs(db);
+    this.journal = new JournalTable(db, limits.journal_rows_max);
+    this.#in_flight = in_flight;
+    this.#lanes = new Map(lanes.map((lane) => [lane, new LaneTable(db, lane, this.channels)]));
+    this.retention = new Retention({
+      table: (lane) => this.lane(lane),
       in_flight,
-      ages,
-      announced,
+      ages: this.ages,
+      announced: this.announced,
       limits,
-      quarantine,
-      thinning: new Thinning(db, table('feed'), in_flight),
-    }),
-    lane: table,
-    insert: (row, changes, isHeld = (lane, id) => in_flight.isHeld(lane, id)) => {
-      const lane = table(row.lane);
-      return laneRules[row.lane].retain
-        ? announced.insertNewest(row, lane, changes, (id) => isHeld(row.lane, id))
-        : lane.insert(row, changes);
-    },
-    sync: synchroniser(db),
-    readDepth: () => perLane((lane) => readDepth.get(lane) ?? { rows: 0, bytes: 0 }),
-    readNumber: () => readNumber.get(number_row) ?? 0,
-    writeNumber: (number) => void writeNumber.run(number_row, number),
-    writeDepth: (changes) => {
-      for (const lane of lanes) {
-        const { rows, bytes } = changes.lane(lane);
-        writeDepth.run(rows, bytes, lane);
-      }
-    },
-  };
-}
+      quarantine: this.quarantine,
+      thinning: new Thinning(db, this.lane('feed'), in_flight),
+    });
+    this.#readDepth = db.prepare('SELECT rows, bytes FROM depth WHERE lane = ?');
+    this.#writeDepth = db.prepare(
+      `INSERT INTO depth (lane, rows, bytes) VALUES (?, ?, ?)
+       ON CONFLICT (lane) DO UPDATE SET rows = excluded.rows, bytes = excluded.bytes`,
+    );
+  }
 
-function laneTablesOf(db: Handle, channels: ChannelIds): Tables['lane'] {
-  const tables = new Map(lanes.map((lane) => [lane, new LaneTable(db, lane, channels)]));
-  return (lane) => {
-    const found = tables.get(lane);
+  lane(lane: Lane): LaneTable {
+    const found = this.#lanes.get(lane);
     if (!found) throw new RangeError(texts.lane_unknown(lane));
     return found;
-  };
+  }
+
+  /** Puts a row into its lane. False when it was there already or a newer one makes it worthless. */
+  insert(row: Row, changes: Changes, isHeld?: IsHeld): boolean {
+    const table = this.lane(row.lane);
+    if (!laneRules[row.lane].retain) return table.insert(row, changes);
+    return this.announced.insertNewest(row, table, changes, (id) =>
+      isHeld ? isHeld(row.lane, id) : this.#in_flight.isHeld(row.lane, id),
+    );
+  }
+
+  /** How the next transactions of this handle are committed. Not within one. */
+  sync(mode: 'FULL' | 'NORMAL'): void {
+    if (mode === this.#sync_mode) return;
+    this.#sync_mode = undefined;
+    this.db.pragma(`synchronous = ${mode}`);
+    this.#sync_mode = mode;
+  }
+
+  readDepth(): Depth {
+    return perLane((lane) => this.#readDepth.get(lane) ?? { rows: 0, bytes: 0 });
+  }
+
+  writeDepth(changes: Changes): void {
+    for (const lane of lanes) {
+      const { rows, bytes } = changes.lane(lane);
+      this.#writeDepth.run(lane, rows, bytes);
+    }
+  }
+
+  /** Number of the last transaction of this file, 0 in a new one. In the page of the depths, which each transaction writes anyway. */
+  readNumber(): number {
+    return this.#readDepth.get(number_row)?.rows ?? 0;
+  }
+
+  writeNumber(number: number): void {
+    this.#writeDepth.run(number_row, number, 0);
+  }
 }
 
 /** No lane. */
 const number_row = '#transaction';
-
-/** Sets the mode of a handle when it changes. */
-function synchroniser(db: Handle): Tables['sync'] {
-  let current: string | undefined;
-  return (mode) => {
-    if (mode === current) return;
-    current = undefined;
-    db.pragma(`synchronous = ${mode}`);
-    current = mode;
-  };
-}
 
 // Drops that were not reported to the cloud yet, durable, so that a restart leaves no unexplained gaps.
 
@@ -252,11 +246,7 @@ class DropTable {
 
   /** Stores the removals that must be reported to the cloud. */
   note(removals: readonly Removal[]): void {
-    for (const { lane, why, rows, lo, hi } of removals) {
-      if (!isDrop(why)) continue;
-      const { epoch, seq } = positionOf(lo);
-      this.add({ epoch, lane, reason: why, rows, lo: seq, hi: positionOf(hi).seq });
-    }
+    for (const removal of removals) if (isDrop(removal.why)) this.add(dropOf(removal, removal.why));
   }
 
   /** Removes drops that a message in flight reports. */
@@ -314,13 +304,13 @@ class TotalsTable {
 
   /** Takes over what could be read of a damaged file: rows of `depth`, and `meta`. Needs a transaction. */
   restore(
-    depth: readonly (readonly [lane: string, rows: number, bytes: number])[],
+    depth: readonly { readonly lane: string; readonly rows: number }[],
     meta: ReadonlyMap<string, number>,
   ): void {
-    const known = depth.filter(([lane]) => lane.startsWith(prefix));
+    const known = depth.filter(({ lane }) => lane.startsWith(prefix));
     if (known.length === 0) return;
     this.#db.prepare('DELETE FROM depth WHERE substr(lane, 1, 6) = ?').run(prefix);
-    for (const [lane, rows] of known) this.#add.run(lane, rows);
+    for (const { lane, rows } of known) this.#add.run(lane, rows);
     writeMeta(this.#db, since_key, meta.get(since_key) ?? 0);
   }
 }
