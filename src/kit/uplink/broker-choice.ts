@@ -137,7 +137,6 @@ export class BrokerChoice {
         sentence: texts.uses_other_broker(wayTo(this.first), this.#last_words, used),
         line: texts.first_broker_away,
         facts: { broker: used },
-        lasts: 'until_cleared',
       });
     if (this.#moved === undefined) problems.clear('moved');
     else
@@ -145,7 +144,6 @@ export class BrokerChoice {
         sentence: texts.broker_moved(wayTo(this.#configured(this.#at)), used),
         line: texts.other_broker,
         facts: { broker: used },
-        lasts: 'until_cleared',
       });
   }
 

@@ -164,8 +164,6 @@ export class BrokerLimits {
         sentence:
           'broker announced Receive Maximum 0, which MQTT 5 forbids: messages are sent one at a time; correct its settings',
         line: texts.receive_maximum_0,
-        facts: {},
-        lasts: 'until_cleared',
       });
     } else this.#problems.clear('receive_maximum');
     return true;
@@ -174,8 +172,6 @@ export class BrokerLimits {
   #noRetain(): void {
     this.#problems.note('retain', {
       ...(this.isUnsure ? texts.retain_unsure : texts.no_retain),
-      facts: {},
-      lasts: 'until_cleared',
     });
   }
 
@@ -184,8 +180,6 @@ export class BrokerLimits {
       sentence:
         'broker supports QoS 0 only: nothing is sent, since it would get lost; allow QoS 1 at the broker',
       line: texts.qos_0_only,
-      facts: {},
-      lasts: 'until_cleared',
     });
   }
 }
@@ -355,7 +349,6 @@ export class LargePackets {
       sentence: texts.set_mtu(link, host),
       line: texts.small_packets,
       facts: { link, mtu },
-      lasts: 'until_cleared',
     });
   }
 

@@ -65,7 +65,6 @@ export class Credentials {
       sentence: texts.authorities_end(day),
       line: texts.credentials_end,
       facts: { ends: day, what: 'ca_file' },
-      lasts: 'until_cleared',
     });
   }
 
@@ -81,7 +80,6 @@ export class Credentials {
       sentence: (left_ms > 0 ? texts.expires : texts.has_expired)(what, day),
       line: texts.credentials_end,
       facts: { ends: day, what },
-      lasts: 'until_cleared',
     });
   }
 }

@@ -178,7 +178,6 @@ export function noteRefused(refused: ReadonlyMap<string, number>, problems: Prob
     sentence: `broker refuses the subscription to ${topic} (${reason}): tasks or settings of the cloud do not arrive; ${reasonOf(code).remedy}`,
     line: texts.subscription_refused,
     facts: { topics: [...refused.keys()], reason },
-    lasts: 'until_cleared',
   });
 }
 
@@ -193,6 +192,5 @@ export function noteBirth(code: number, topic: string, problems: Problems): void
     sentence: `broker refuses ${topic} (${reason}): the cloud does not see this kit online; ${reasonOf(code).remedy}`,
     line: texts.presence_refused,
     facts: { topic, reason },
-    lasts: 'until_cleared',
   });
 }

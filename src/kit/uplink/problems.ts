@@ -48,7 +48,7 @@ export class Problems {
    * Notes a problem. `line` goes into the log when the problem is new; `sentence`, what is wrong and what to do, into the
    * state of the kit.
    */
-  note(kind: ProblemKind, { sentence, line, facts, lasts }: ProblemNote): void {
+  note(kind: ProblemKind, { sentence, line, facts = {}, lasts = 'until_cleared' }: ProblemNote): void {
     const known = this.#present.get(kind);
     const isNew = !known || known.until_ms < this.#now() || known.sentence !== sentence;
     this.#present.set(kind, {
@@ -72,8 +72,9 @@ export class Problems {
 interface ProblemNote {
   readonly sentence: string;
   readonly line: string;
-  readonly facts: object;
-  readonly lasts: 'until_cleared' | 'for_a_while';
+  readonly facts?: object;
+  /** Left out: until it is cleared. */
+  readonly lasts?: 'until_cleared' | 'for_a_while';
 }
 
 /** DISCONNECT "session taken over" of MQTT 5. */
@@ -209,7 +210,6 @@ export function noteUndelivered(kinds: readonly string[], problems: Pick<Problem
     sentence: `broker accepts messages of kind ${kinds.join(', ')} and the cloud never stores them, though it stores others (MQTT 3.1.1 has no refusals); check the access rules of the broker`,
     line: texts.not_stored,
     facts: { kinds },
-    lasts: 'until_cleared',
   });
 }
 
