@@ -1,11 +1,9 @@
 /** A broker that gives no retained messages to subscriptions with wildcards, as RabbitMQ does. */
 import { describe, expect, it } from 'vitest';
 import { downTopic } from '../../../src/contract/topics.ts';
-import { startConnector } from '../../support/kit/connector.ts';
 import { eventually } from '../../support/eventually.ts';
 import { test_kit } from '../../support/gps.ts';
-import { startScriptedBroker } from '../../support/brokers/scripted-broker.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { kitAt } from '../../support/brokers/kit-scene.ts';
 
 const topics = {
   ack: downTopic(test_kit, { kind: 'ack' }),
@@ -18,29 +16,21 @@ describe('a kit at a broker that has nothing retained for wildcards', () => {
     'subscribes to what may be retained by its exact topic, and answers down/sync with its state',
     { tags: 'long' },
     async () => {
-      await withDirectory(async (dir) => {
-        const subscribed: string[] = [];
-        const broker = await startScriptedBroker({
-          onSubscribed: (filters, peer) => {
-            subscribed.push(...filters);
-            if (filters.includes(topics.sync)) peer.publish(topics.sync, '{}', 5);
-          },
-        });
-        const kit = await startConnector({ file: `${dir}/b.db`, url: broker.url });
-        const states = (): number[] =>
-          broker.published
-            .filter(({ topic }) => topic.endsWith('/up/state'))
-            .map(({ payload }) => (JSON.parse(payload) as { seq: number }).seq);
-        try {
-          await eventually('connected', () => kit.uplink.online);
-          expect(subscribed).toEqual(expect.arrayContaining([topics.ack, topics.config, topics.sync]));
-          await eventually('the state comes again', () => states().length === 2);
-          expect(states()).toEqual([1, 2]);
-        } finally {
-          await kit.stop();
-          await broker.close();
-        }
+      const subscribed: string[] = [];
+      const { broker, kit } = await kitAt({
+        onSubscribed: (filters, peer) => {
+          subscribed.push(...filters);
+          if (filters.includes(topics.sync)) peer.publish(topics.sync, '{}', 5);
+        },
       });
+      const states = (): number[] =>
+        broker.published
+          .filter(({ topic }) => topic.endsWith('/up/state'))
+          .map(({ payload }) => (JSON.parse(payload) as { seq: number }).seq);
+      await eventually('connected', () => kit.uplink.online);
+      expect(subscribed).toEqual(expect.arrayContaining([topics.ack, topics.config, topics.sync]));
+      await eventually('the state comes again', () => states().length === 2);
+      expect(states()).toEqual([1, 2]);
     },
   );
 });

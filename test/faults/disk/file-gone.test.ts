@@ -15,25 +15,15 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Lane } from '../../../src/contract/lanes.ts';
 import { StorageUnavailable } from '../../../src/platform/errors.ts';
-import type { JournalEntry, Opened } from '../../../src/kit/outbox/protocol.ts';
-import { rowId, type Row } from '../../../src/kit/outbox/row.ts';
+import type { Opened } from '../../../src/kit/outbox/protocol.ts';
 import { openStore } from '../../../src/kit/outbox/store/store.ts';
 import { texts } from '../../../src/kit/outbox/texts.ts';
 import { diskMissing, fillUp, withExt4, withTmpfs } from '../../support/disk/disks.ts';
-import { StoreLab, storeOptions, work } from '../../support/disk/store-lab.ts';
+import { rowsOf, StoreLab, storeOptions, taskEntry, work } from '../../support/disk/store-lab.ts';
 
 const parts = ['', '-wal', '-shm'] as const;
-const task: JournalEntry = {
-  task_id: '00000000-0000-4000-8000-0000000000aa',
-  state: 'completed',
-  dispatch: '{}',
-  result: '{}',
-  received_ms: 1,
-  updated_ms: 2,
-  deadline_ms: null,
-};
+const task = taskEntry();
 
 /** A file in a folder of its own, with the copies that a backup tool made of it earlier in `copies`. */
 class Lab extends StoreLab {
@@ -226,21 +216,18 @@ function block({ state_dir, dir }: Lab): void {
 }
 
 describe.skipIf(diskMissing())('Buffer file on a disk that is taken away', () => {
-  const rowsOf = (epoch: number, [from, to]: readonly [number, number], lane: Lane = 'feed'): Row[] =>
-    Array.from({ length: to - from + 1 }, (_, index) => {
-      const id = rowId({ epoch, seq: from + index });
-      const body = JSON.stringify({ pad: 'x'.repeat(9_000) });
-      return { id, lane, channel: `feed/a/${lane}`, time_ms: 1, mono_ms: null, body };
-    });
+  const body = JSON.stringify({ pad: 'x'.repeat(9_000) });
 
   it('is named, and a new one begins in the folder below the mount', async () => {
     await withExt4(32, (dir, disk) => {
       const { store, opened } = openStore(storeOptions(dir));
-      store.commit(work({ rows: rowsOf(opened.epoch, [1, 40]) }));
+      store.commit(work({ rows: rowsOf(opened.epoch, 1, 40, { body }) }));
       disk.shutdown();
-      expect(() => store.commit(work({ rows: rowsOf(opened.epoch, [41, 41]) }))).toThrow(StorageUnavailable);
+      expect(() => store.commit(work({ rows: rowsOf(opened.epoch, 41, 41, { body }) }))).toThrow(
+        StorageUnavailable,
+      );
       disk.takeAway();
-      expect(store.commit(work({ rows: rowsOf(opened.epoch, [41, 42]) }))).toMatchObject({
+      expect(store.commit(work({ rows: rowsOf(opened.epoch, 41, 42, { body }) }))).toMatchObject({
         depth: { feed: { rows: 2 } },
         removed: [{ lane: 'feed', why: 'unreadable', rows: 40 }],
         salvage: { kind: 'replaced', rows_saved: 0, rows_lost: 40 },
@@ -253,9 +240,9 @@ describe.skipIf(diskMissing())('Buffer file on a disk that is taken away', () =>
   it('is rescued as far as the disk has room, the most important first, and the rest is named', async () => {
     await withTmpfs(24, (dir) => {
       const { store, opened } = openStore(storeOptions(dir));
-      store.commit(work({ rows: rowsOf(opened.epoch, [1, 50], 'task'), journal: [task] }));
+      store.commit(work({ rows: rowsOf(opened.epoch, 1, 50, { lane: 'task', body }), journal: [task] }));
       for (let from = 51; from < 1_051; from += 100)
-        store.commit(work({ rows: rowsOf(opened.epoch, [from, from + 99]) }));
+        store.commit(work({ rows: rowsOf(opened.epoch, from, from + 99, { body }) }));
       rmSync(join(dir, 'buffer.db'));
       rmSync(join(dir, 'buffer.db-wal'));
       const hog = fillUp(dir);

@@ -7,7 +7,7 @@ import type { JournalEntry } from '../../../src/kit/outbox/protocol.ts';
 import { openStore } from '../../../src/kit/outbox/store/store.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openLab } from '../../support/disk/outbox-lab.ts';
-import { StoreLab, storeOptions, work } from '../../support/disk/store-lab.ts';
+import { StoreLab, storeOptions, taskEntry, work } from '../../support/disk/store-lab.ts';
 
 let dir: string;
 beforeEach(() => {
@@ -15,15 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-const task: JournalEntry = {
-  task_id: '00000000-0000-4000-8000-0000000000aa',
-  state: 'running',
-  dispatch: '{}',
-  result: '{}',
-  received_ms: 1,
-  updated_ms: 2,
-  deadline_ms: null,
-};
+const task = taskEntry({ state: 'running' });
 
 function hide(file: string): void {
   renameSync(file, `${file}.hidden`);

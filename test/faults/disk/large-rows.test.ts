@@ -3,10 +3,8 @@ import { closeSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Lane } from '../../../src/contract/lanes.ts';
-import { type Row, rowId } from '../../../src/kit/outbox/row.ts';
 import { startStore } from '../../../src/kit/outbox/live/store-client.ts';
-import { storeOptions, work } from '../../support/disk/store-lab.ts';
+import { rowsOf, storeOptions, work } from '../../support/disk/store-lab.ts';
 
 let dir: string;
 beforeEach(() => {
@@ -14,23 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-interface Large {
-  readonly lane: Lane;
-  readonly from: number;
-  readonly count: number;
-  readonly chars: number;
-}
-
-function rowsOf(epoch: number, { lane, from, count, chars }: Large): Row[] {
-  return Array.from({ length: count }, (_, index) => ({
-    id: rowId({ epoch, seq: from + index }),
-    lane,
-    channel: 'telemetry',
-    time_ms: 1,
-    mono_ms: null,
-    body: JSON.stringify({ r: 'x'.repeat(chars) }),
-  }));
-}
+const text = (chars: number): string => JSON.stringify({ r: 'x'.repeat(chars) });
 
 test('a damaged file of 80 MB in rows of 8 kB is salvaged', { tags: 'long' }, async () => {
   const options = storeOptions(dir);
@@ -38,7 +20,7 @@ test('a damaged file of 80 MB in rows of 8 kB is salvaged', { tags: 'long' }, as
   const count = 10_000;
   for (let from = 0; from < count; from += 200)
     await client.commit(
-      work({ rows: rowsOf(opened.epoch, { lane: 'kit', from, count: 200, chars: 8_000 }) }),
+      work({ rows: rowsOf(opened.epoch, from, from + 199, { lane: 'kit', body: text(8_000) }) }),
     );
   await client.close();
   const fd = openSync(options.file, 'r+');
@@ -54,7 +36,7 @@ test('a damaged file of 80 MB in rows of 8 kB is salvaged', { tags: 'long' }, as
 test('a thousand quarantined rows of 64 kB are listed, tried again and taken', { tags: 'long' }, async () => {
   const { client, opened } = await startStore(storeOptions(dir));
   for (let from = 0; from < 1_000; from += 20) {
-    const rows = rowsOf(opened.epoch, { lane: 'task', from, count: 20, chars: 64_000 });
+    const rows = rowsOf(opened.epoch, from, from + 19, { lane: 'task', body: text(64_000) });
     await client.commit(
       work({ rows, quarantined: rows.map((row) => ({ row, code: 149, reason: 'packet too large' })) }),
     );

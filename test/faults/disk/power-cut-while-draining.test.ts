@@ -1,20 +1,8 @@
 /** What was delivered is removed without waiting for the disk each time; a power cut may undo that, and nothing else. */
 import { describe, expect, test } from 'vitest';
-import { rowId, type Row } from '../../../src/kit/outbox/row.ts';
 import { openStore, type Store } from '../../../src/kit/outbox/store/store.ts';
 import { diskMissing, withExt4 } from '../../support/disk/disks.ts';
-import { countRows, storeOptions, work } from '../../support/disk/store-lab.ts';
-
-function rowsOf(epoch: number, from: number, to: number): Row[] {
-  return Array.from({ length: to - from + 1 }, (_, index) => ({
-    id: rowId({ epoch, seq: from + index }),
-    lane: 'feed',
-    channel: 'feed/asset/gps',
-    time_ms: 1,
-    mono_ms: null,
-    body: `{"n":${from + index}}`,
-  }));
-}
+import { countRows, rowsOf, storeOptions, work } from '../../support/disk/store-lab.ts';
 
 /** Hands out and delivers batches of ten, each in a commit of its own. */
 function deliver(store: Store, batches: number): void {

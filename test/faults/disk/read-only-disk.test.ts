@@ -1,39 +1,30 @@
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { StorageUnavailable } from '../../../src/platform/errors.ts';
-import { type Row, rowId } from '../../../src/kit/outbox/row.ts';
+import type { Row } from '../../../src/kit/outbox/row.ts';
 import { openStore } from '../../../src/kit/outbox/store/store.ts';
 import { startStore } from '../../../src/kit/outbox/live/store-client.ts';
 import { diskMissing, withExt4 } from '../../support/disk/disks.ts';
-import { storeOptions, work } from '../../support/disk/store-lab.ts';
+import { rowsOf, storeOptions, work } from '../../support/disk/store-lab.ts';
 
-function rowsOf(epoch: number, from: number, to: number): Row[] {
-  return Array.from({ length: to - from + 1 }, (_, index) => ({
-    id: rowId({ epoch, seq: from + index }),
-    lane: 'alarm',
-    channel: 'event/asset/motion',
-    time_ms: 1,
-    mono_ms: null,
-    body: '{"detected":true}',
-  }));
-}
+const alarms = (epoch: number, from: number, to: number): Row[] => rowsOf(epoch, from, to, { lane: 'alarm' });
 
 describe.skipIf(diskMissing())('a disk that becomes read-only', () => {
   test('is rejected with a reason, and used again after a remount without a restart', async () => {
     await withExt4(64, async (dir, disk) => {
       const { client, opened } = await startStore(storeOptions(dir));
-      await client.commit(work({ rows: rowsOf(opened.epoch, 1, 3) }));
+      await client.commit(work({ rows: alarms(opened.epoch, 1, 3) }));
       disk.breakDown();
       for (let n = 0; n < 3; n += 1) {
-        await expect(client.commit(work({ rows: rowsOf(opened.epoch, 4, 5) }))).rejects.toThrow(
+        await expect(client.commit(work({ rows: alarms(opened.epoch, 4, 5) }))).rejects.toThrow(
           StorageUnavailable,
         );
       }
       disk.remount();
-      const done = await client.commit(work({ rows: rowsOf(opened.epoch, 4, 5) }));
+      const done = await client.commit(work({ rows: alarms(opened.epoch, 4, 5) }));
       expect(done).toMatchObject({ depth: { alarm: { rows: 5 } }, health: { state: 'ok' } });
       const { rows } = await client.take({ lane: 'alarm', form: 'rows', rows_max: 9, bytes_max: 1e6 });
-      expect(rows.map(({ id }) => id)).toEqual(rowsOf(opened.epoch, 1, 5).map(({ id }) => id));
+      expect(rows.map(({ id }) => id)).toEqual(alarms(opened.epoch, 1, 5).map(({ id }) => id));
       await client.close();
     });
   });
@@ -41,9 +32,9 @@ describe.skipIf(diskMissing())('a disk that becomes read-only', () => {
   test('what was committed before a power cut is there after it, and the epoch rises', async () => {
     await withExt4(64, (dir, disk) => {
       const { store, opened } = openStore(storeOptions(dir));
-      for (let n = 0; n < 20; n += 1) store.commit(work({ rows: rowsOf(opened.epoch, n * 10, n * 10 + 9) }));
+      for (let n = 0; n < 20; n += 1) store.commit(work({ rows: alarms(opened.epoch, n * 10, n * 10 + 9) }));
       disk.shutdown();
-      expect(() => store.commit(work({ rows: rowsOf(opened.epoch, 900, 901) }))).toThrow(StorageUnavailable);
+      expect(() => store.commit(work({ rows: alarms(opened.epoch, 900, 901) }))).toThrow(StorageUnavailable);
       disk.remount();
       const again = openStore(storeOptions(dir));
       expect(again.opened).toMatchObject({ epoch: opened.epoch + 1, depth: { alarm: { rows: 200 } } });
@@ -59,14 +50,14 @@ describe.skipIf(diskMissing())('a disk that becomes read-only', () => {
       db.exec("UPDATE meta SET value = 500000 WHERE key = 'epoch'");
       db.close();
       const first = openStore(storeOptions(dir));
-      first.store.commit(work({ rows: rowsOf(first.opened.epoch, 1, 3) }));
+      first.store.commit(work({ rows: alarms(first.opened.epoch, 1, 3) }));
       first.store.close();
       disk.breakDown();
       const { store, opened } = openStore(storeOptions(dir));
       expect(opened.health.state).toBe('failing');
       expect(opened.epoch).toBeGreaterThan(first.opened.epoch);
       disk.remount();
-      const done = store.commit(work({ rows: rowsOf(opened.epoch, 1, 2) }));
+      const done = store.commit(work({ rows: alarms(opened.epoch, 1, 2) }));
       expect(done.depth.alarm.rows).toBe(5);
       store.close();
       const last = openStore(storeOptions(dir));

@@ -7,20 +7,13 @@ import { openOutbox, type Outbox } from '../../../../src/kit/outbox/live/outbox.
 import { type StartStore, startStore } from '../../../../src/kit/outbox/live/store-client.ts';
 import { roomy_limits } from '../../../support/kit/connector.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { taskEntry } from '../../../support/disk/store-lab.ts';
 import { steadyClock } from '../../../support/disk/outbox-lab.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
 
 const task_id = '00000000-0000-4000-8000-000000000001';
-const entry = {
-  task_id,
-  state: 'completed',
-  dispatch: '{}',
-  result: '{}',
-  received_ms: 1,
-  updated_ms: 2,
-  deadline_ms: null,
-} as const;
+const entry = taskEntry({ task_id });
 const report = { channel: `task/${task_id}`, lane: 'task', data: { status: 'completed' } } as const;
 
 let dir: string;

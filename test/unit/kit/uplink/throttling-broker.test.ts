@@ -3,13 +3,11 @@
  * (its quotas; aws-iot-device-sdk-js-v2's `AwsIotCoreDefaults`) or answers 0x97 to MQTT 5, others end the connection (thingsboard#14003);
  * and one that refuses retained messages with a DISCONNECT, as Azure Event Grid did. The limit is small here, so that seconds show it.
  */
-import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { texts as outbox_texts } from '../../../../src/kit/outbox/texts.ts';
-import { type Peer, type Published, startScriptedBroker } from '../../../support/brokers/scripted-broker.ts';
+import { kitAt } from '../../../support/brokers/kit-scene.ts';
+import type { Peer, Published } from '../../../support/brokers/scripted-broker.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { startConnector } from '../../../support/kit/connector.ts';
-import { withDirectory } from '../../../support/temporary.ts';
 
 const limit = 20;
 const messages = 50;
@@ -33,20 +31,12 @@ function limited(beyond: (message: Published, peer: Peer) => void) {
 }
 
 async function deliverThrough(onPublish: (message: Published, peer: Peer) => void) {
-  return withDirectory(async (dir) => {
-    const broker = await startScriptedBroker({ onPublish });
-    onTestFinished(async () => broker.close());
-    const lines: string[] = [];
-    const log = (sentence: string): void => void lines.push(sentence);
-    const file = join(dir, 'buffer.db');
-    const kit = await startConnector({ file, url: broker.url, batch_rows: 1, ack: 'broker', log });
-    onTestFinished(async () => kit.stop());
-    await eventually('connected', () => kit.uplink.online);
-    for (let n = 0; n < messages; n += 1) kit.send('alarm', n, { n });
-    await eventually('all are delivered', () => kit.outbox.ledger().buffered === 0, 100_000);
-    expect(kit.outbox.ledger()).toMatchObject({ accepted: messages, delivered: messages });
-    return { connections: broker.peers.length, problems: kit.uplink.problems(), lines };
-  });
+  const { broker, kit, lines } = await kitAt({ onPublish }, { batch_rows: 1, ack: 'broker' });
+  await eventually('connected', () => kit.uplink.online);
+  for (let n = 0; n < messages; n += 1) kit.send('alarm', n, { n });
+  await eventually('all are delivered', () => kit.outbox.ledger().buffered === 0, 100_000);
+  expect(kit.outbox.ledger()).toMatchObject({ accepted: messages, delivered: messages });
+  return { connections: broker.peers.length, problems: kit.uplink.problems(), lines };
 }
 
 describe('a broker that limits messages a second', () => {
@@ -67,24 +57,21 @@ describe('a broker that limits messages a second', () => {
     expect(counts.beyond).toBeGreaterThan(2);
     expect(connections).toBe(1);
     expect(problems.join()).toContain('messages_per_s_max');
-    expect(lines).not.toContain(outbox_texts.kind_refused);
+    expect(lines.join()).not.toContain(outbox_texts.kind_refused);
   }, 120_000);
 
   it('is told from one whose quota has run out, which refuses them all', async () => {
-    await withDirectory(async (dir) => {
-      let taken = 0;
-      const broker = await startScriptedBroker({
+    let taken = 0;
+    const { kit } = await kitAt(
+      {
         onPublish: ({ packet_id }, peer) => peer.puback(packet_id, (taken += 1) <= limit ? 0 : 0x97),
-      });
-      onTestFinished(async () => broker.close());
-      const file = join(dir, 'buffer.db');
-      const kit = await startConnector({ file, url: broker.url, batch_rows: 1, ack: 'broker' });
-      onTestFinished(async () => kit.stop());
-      await eventually('connected', () => kit.uplink.online);
-      for (let n = 0; n < messages; n += 1) kit.send('alarm', n, { n });
-      const refused = [{ kind: 'event', code: 0x97, reason: 'quota exceeded (0x97)' }];
-      await expect.poll(() => kit.outbox.dispatch.refusedKinds(), { timeout: 20_000 }).toEqual(refused);
-    });
+      },
+      { batch_rows: 1, ack: 'broker' },
+    );
+    await eventually('connected', () => kit.uplink.online);
+    for (let n = 0; n < messages; n += 1) kit.send('alarm', n, { n });
+    const refused = [{ kind: 'event', code: 0x97, reason: 'quota exceeded (0x97)' }];
+    await expect.poll(() => kit.outbox.dispatch.refusedKinds(), { timeout: 20_000 }).toEqual(refused);
   }, 60_000);
 
   it('by ending the connection gets fewer after it', { tags: 'long' }, async () => {
@@ -129,8 +116,8 @@ describe('a broker that takes no retained messages', () => {
   it.each(rows)(
     'by $by gets none any more',
     async ({ version, will, publish, connections }) => {
-      await withDirectory(async (dir) => {
-        const broker = await startScriptedBroker({
+      const { broker, kit } = await kitAt(
+        {
           onConnect(peer) {
             if (peer.version === (version ?? peer.version)) {
               if (will && peer.retains_will) will(peer);
@@ -141,56 +128,50 @@ describe('a broker that takes no retained messages', () => {
             if (message.retain) publish(message, peer);
             else peer.puback(message.packet_id);
           },
-        });
-        onTestFinished(async () => broker.close());
-        const kit = await startConnector({ file: join(dir, 'buffer.db'), url: broker.url, ack: 'broker' });
-        onTestFinished(async () => kit.stop());
-        kit.send('presence', 0, { online: true });
-        await eventually('delivered', () => kit.outbox.ledger().delivered === 1, 20_000);
-        expect(kit.uplink.online).toBe(true);
-        expect(broker.peers.length).toBeLessThanOrEqual(connections);
-        expect(kit.uplink.problems()).toEqual([expect.stringContaining('retained')]);
-        expect(broker.published.findLast(({ topic }) => topic.endsWith('/up/state'))?.retain).toBe(false);
-      });
+        },
+        { ack: 'broker' },
+      );
+      kit.send('presence', 0, { online: true });
+      await eventually('delivered', () => kit.outbox.ledger().delivered === 1, 20_000);
+      expect(kit.uplink.online).toBe(true);
+      expect(broker.peers.length).toBeLessThanOrEqual(connections);
+      expect(kit.uplink.problems()).toEqual([expect.stringContaining('retained')]);
+      expect(broker.published.findLast(({ topic }) => topic.endsWith('/up/state'))?.retain).toBe(false);
     },
     80_000,
   );
 
   it('is not one that goes on to end connections in which nothing is retained', async () => {
-    await withDirectory(async (dir) => {
-      const broker = await startScriptedBroker({
+    const { broker, kit } = await kitAt(
+      {
         onPublish(message, peer) {
           const isAnswered = broker.peers.length > 4 || (broker.peers.length === 3 && !message.retain);
           if (isAnswered) peer.puback(message.packet_id);
           else peer.hangUp();
         },
-      });
-      onTestFinished(async () => broker.close());
-      const kit = await startConnector({ file: join(dir, 'buffer.db'), url: broker.url, ack: 'broker' });
-      onTestFinished(async () => kit.stop());
-      kit.send('presence', 0, { online: true });
-      await eventually('delivered', () => kit.outbox.ledger().delivered === 1, 20_000);
-      expect(broker.published.at(-1)?.retain).toBe(true);
-      expect(kit.uplink.problems().join('\n')).not.toContain('retained');
-    });
+      },
+      { ack: 'broker' },
+    );
+    kit.send('presence', 0, { online: true });
+    await eventually('delivered', () => kit.outbox.ledger().delivered === 1, 20_000);
+    expect(broker.published.at(-1)?.retain).toBe(true);
+    expect(kit.uplink.problems().join('\n')).not.toContain('retained');
   }, 80_000);
 
   it('is not one that ends the first connections for another reason', async () => {
-    await withDirectory(async (dir) => {
-      const broker = await startScriptedBroker({
+    const { broker, kit } = await kitAt(
+      {
         onPublish(message, peer) {
           if (broker.peers.length <= 2) peer.hangUp();
           else peer.puback(message.packet_id);
         },
-      });
-      onTestFinished(async () => broker.close());
-      const kit = await startConnector({ file: join(dir, 'buffer.db'), url: broker.url, ack: 'broker' });
-      onTestFinished(async () => kit.stop());
-      kit.send('presence', 0, { online: true });
-      await eventually('delivered', () => kit.outbox.ledger().delivered === 1, 20_000);
-      expect(broker.peers).toHaveLength(3);
-      expect(broker.published.at(-1)?.retain).toBe(true);
-      expect(kit.uplink.problems()).toEqual([]);
-    });
+      },
+      { ack: 'broker' },
+    );
+    kit.send('presence', 0, { online: true });
+    await eventually('delivered', () => kit.outbox.ledger().delivered === 1, 20_000);
+    expect(broker.peers).toHaveLength(3);
+    expect(broker.published.at(-1)?.retain).toBe(true);
+    expect(kit.uplink.problems()).toEqual([]);
   }, 80_000);
 });

@@ -1,6 +1,5 @@
 /** What is sent again: after a lost connection, and until the cloud has confirmed it. */
 import { describe, expect, it } from 'vitest';
-import { FaultyDisk } from '../../../../support/disk/faulty-disk.ts';
 import { byValue, dispatchScene, numbers, soon } from '../../../../support/disk/dispatch-scene.ts';
 
 const scene = dispatchScene();
@@ -29,7 +28,7 @@ describe('Dispatch after a lost connection', () => {
     for (const n of all) scene.lab.send('feed', n);
     await scene.lab.outbox.flush();
     scene.lab.connect();
-    await soon(() => scene.lab.outbox.dispatch.next({ backlog: true }) !== undefined);
+    await soon(() => scene.next() !== undefined);
     scene.lab.outbox.dispatch.disconnected();
     scene.lab.connect();
     expect(numbers(await scene.lab.pump(heard)).sort(byValue)).toEqual(all);
@@ -37,8 +36,7 @@ describe('Dispatch after a lost connection', () => {
   });
 
   it('sends without a pause what was still being read when the connection was lost', async () => {
-    const disk = new FaultyDisk();
-    await scene.reopen({ batch_rows: 1, disk });
+    await scene.reopen({ batch_rows: 1 });
     const all = Array.from({ length: 300 }, (_, n) => n);
     for (const n of all) scene.lab.send('feed', n);
     await scene.lab.outbox.flush();
@@ -48,13 +46,13 @@ describe('Dispatch after a lost connection', () => {
       if (taken > 0 || !dispatch.next({ backlog: true })) return;
       taken += 1;
       // The next page is read now.
-      disk.hang();
+      scene.disk.hang();
     };
     dispatch.connected({ session_present: true, packet_ms: 0, ack: 'broker', onReady });
     await soon(() => taken > 0);
     dispatch.disconnected();
     scene.lab.connect();
-    disk.heal();
+    scene.disk.heal();
     expect(numbers(await scene.lab.pump(heard)).sort(byValue)).toEqual(all);
   });
 

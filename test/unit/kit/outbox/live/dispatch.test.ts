@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { byValue, dispatchScene, numbers, soon } from '../../../../support/disk/dispatch-scene.ts';
-import { FaultyDisk } from '../../../../support/disk/faulty-disk.ts';
 import { messagesIn } from '../../../../support/disk/outbox-lab.ts';
 import type { Lane } from '../../../../../src/contract/lanes.ts';
 import { texts } from '../../../../../src/kit/outbox/texts.ts';
@@ -13,7 +12,7 @@ describe('Dispatch with a broker connection', () => {
 
   it('sends telemetry at once without writing it to disk', async () => {
     scene.lab.send('feed', 1);
-    const outgoing = scene.lab.outbox.dispatch.next({ backlog: true });
+    const outgoing = scene.next();
     expect(outgoing && numbers([outgoing])).toEqual([1]);
     if (outgoing) heard(outgoing);
     await scene.lab.outbox.flush();
@@ -26,16 +25,16 @@ describe('Dispatch with a broker connection', () => {
     const channel = 'feed/00000000-0000-4000-8000-000000000001/alarm_picture';
     scene.lab.outbox.append({ lane: 'feed', channel, data, is_behind: true });
     // The alarm waits for its disk, and the picture for the alarm.
-    expect(scene.lab.outbox.dispatch.next({ backlog: true })).toBeUndefined();
+    expect(scene.next()).toBeUndefined();
     await scene.lab.outbox.committed();
     scene.lab.send('feed', 3);
-    const urgent = scene.lab.outbox.dispatch.next({ backlog: true });
+    const urgent = scene.next();
     expect(urgent && numbers([urgent])).toEqual([1]);
     if (urgent) heard(urgent);
-    const live = scene.lab.outbox.dispatch.next({ backlog: true });
+    const live = scene.next();
     expect(live && numbers([live])).toEqual([3]);
     expect(scene.lab.outbox.dispatch.next({ backlog: false })).toBeUndefined();
-    const behind = scene.lab.outbox.dispatch.next({ backlog: true });
+    const behind = scene.next();
     expect(behind && numbers([behind])).toEqual([2]);
     expect(behind).toMatchObject({ backlog: true, channel });
     for (const each of [live, behind]) if (each) heard(each);
@@ -45,11 +44,11 @@ describe('Dispatch with a broker connection', () => {
   it('sends a task report only after it is on disk, before telemetry that was accepted earlier', async () => {
     scene.lab.send('feed', 1);
     scene.lab.send('task', 2);
-    const first = scene.lab.outbox.dispatch.next({ backlog: true });
+    const first = scene.next();
     expect(first && numbers([first])).toEqual([1]);
     scene.lab.send('feed', 3);
     await scene.lab.outbox.committed();
-    const second = scene.lab.outbox.dispatch.next({ backlog: true });
+    const second = scene.next();
     expect(second && numbers([second])).toEqual([2]);
     expect(scene.lab.outbox.depth().get('task')?.rows).toBe(1);
   });
@@ -63,9 +62,9 @@ describe('Dispatch with a broker connection', () => {
 
   it('writes telemetry that is not acknowledged within a second, without sending it twice', async () => {
     scene.lab.send('feed', 1);
-    const outgoing = scene.lab.outbox.dispatch.next({ backlog: true });
+    const outgoing = scene.next();
     await soon(() => scene.lab.outbox.depth().get('feed')?.rows === 1);
-    expect(scene.lab.outbox.dispatch.next({ backlog: true })).toBeUndefined();
+    expect(scene.next()).toBeUndefined();
     if (outgoing) heard(outgoing);
     await soon(() => scene.lab.outbox.depth().get('feed')?.rows === 0);
     expect(scene.lab.outbox.ledger()).toMatchObject({ accepted: 1, delivered: 1, buffered: 0 });
@@ -150,9 +149,9 @@ describe('Dispatch without a broker connection', () => {
     for (let n = 0; n < 3_000; n += 1) scene.lab.send('feed', n);
     await scene.lab.outbox.flush();
     scene.lab.connect();
-    await soon(() => scene.lab.outbox.dispatch.next({ backlog: true }) !== undefined);
+    await soon(() => scene.next() !== undefined);
     for (let n = 0; n < 40; n += 1) scene.lab.send('feed', 10_000 + n);
-    const next = Array.from({ length: 40 }, () => scene.lab.outbox.dispatch.next({ backlog: true }));
+    const next = Array.from({ length: 40 }, () => scene.next());
     const backlog = next.filter((outgoing) => outgoing?.backlog).length;
     expect(backlog).toBeGreaterThanOrEqual(3);
     expect(backlog).toBeLessThanOrEqual(5);
@@ -161,9 +160,7 @@ describe('Dispatch without a broker connection', () => {
 
 describe('Dispatch while disk writes fail', () => {
   it('counts messages of each lane in memory, and on disk after writes resume', async () => {
-    const disk = new FaultyDisk();
-    await scene.reopen({ disk });
-    disk.refuse();
+    scene.disk.refuse();
     scene.lab.send('feed', 1);
     scene.lab.send('feed', 2);
     scene.lab.send('alarm', 3);
@@ -172,7 +169,7 @@ describe('Dispatch while disk writes fail', () => {
     await soon(() => shown('feed')?.memory_rows === 2);
     expect(shown('feed')).toMatchObject({ rows: 0, memory_rows: 2 });
     await soon(() => shown('alarm')?.memory_rows === 1);
-    disk.heal();
+    scene.disk.heal();
     await soon(() => shown('feed')?.rows === 2 && shown('alarm')?.rows === 1);
     expect([shown('feed')?.memory_rows, shown('alarm')?.memory_rows]).toEqual([0, 0]);
   });
@@ -206,7 +203,7 @@ describe('Batch size', () => {
   it('packs live telemetry once a second on metered links', async () => {
     scene.lab.connect({ packet_ms: 1_000 });
     for (let n = 0; n < 30; n += 1) scene.lab.send('feed', n);
-    expect(scene.lab.outbox.dispatch.next({ backlog: true })).toBeUndefined();
+    expect(scene.next()).toBeUndefined();
     const messages = await scene.lab.pump(heard, () => scene.lab.outbox.dispatch.live_rows === 0);
     expect(messages.map(({ rows, backlog }) => [rows, backlog])).toEqual([[30, false]]);
     await soon(() => scene.lab.outbox.ledger().delivered === 30);

@@ -6,26 +6,14 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { unpackBatch } from '../../../../../src/contract/batch/batch.ts';
 import { StorageUnavailable } from '../../../../../src/platform/errors.ts';
-import { type Row, rowId } from '../../../../../src/kit/outbox/row.ts';
 import { startStore } from '../../../../../src/kit/outbox/live/store-client.ts';
-import { storeOptions, work } from '../../../../support/disk/store-lab.ts';
+import { rowsOf, storeOptions, work } from '../../../../support/disk/store-lab.ts';
 
 let dir: string;
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'kit-connector-store-'));
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
-
-function rowsOf(epoch: number, count: number): Row[] {
-  return Array.from({ length: count }, (_, seq) => ({
-    id: rowId({ epoch, seq }),
-    lane: 'feed',
-    channel: 'feed/asset/gps',
-    time_ms: seq,
-    mono_ms: null,
-    body: `{"n":${seq}}`,
-  }));
-}
 
 /** Starts a store and finds the thread it runs in. */
 async function startWithThread() {
@@ -38,7 +26,7 @@ async function startWithThread() {
 
 test('StoreClient resolves concurrent requests in order, each with its answer', async () => {
   const { client, opened } = await startStore(storeOptions(dir));
-  const rows = rowsOf(opened.epoch, 30);
+  const rows = rowsOf(opened.epoch, 0, 29);
   const [first, second, taken, task] = await Promise.all([
     client.commit(work({ rows: rows.slice(0, 10) })),
     client.commit(work({ rows: rows.slice(10) })),
@@ -55,7 +43,7 @@ test('StoreClient resolves concurrent requests in order, each with its answer', 
 
 test('StoreClient transfers rows and row references unchanged', async () => {
   const { client, opened } = await startStore(storeOptions(dir));
-  const rows = rowsOf(opened.epoch, 4).map((row, index) => ({ ...row, channel: `feed/x/${index % 2}` }));
+  const rows = rowsOf(opened.epoch, 0, 3).map((row, index) => ({ ...row, channel: `feed/x/${index % 2}` }));
   await client.commit(work({ rows }));
   const taken = await client.take({ lane: 'feed', form: 'rows', rows_max: 9, bytes_max: 1e6 });
   expect(taken.rows).toEqual(rows.map((row) => ({ ...row, time_quality: undefined })));
@@ -83,7 +71,7 @@ test('StoreClient closes the file when its signal aborts', async () => {
 
 test('StoreClient rejects pending and later requests and closed when its thread exits', async () => {
   const { client, opened, worker } = await startWithThread();
-  const rows = rowsOf(opened.epoch, 10);
+  const rows = rowsOf(opened.epoch, 0, 9);
   await client.commit(work({ rows }));
   await worker.terminate();
   await expect(client.closed).rejects.toThrow(StorageUnavailable);
@@ -96,7 +84,7 @@ test('StoreClient rejects pending and later requests and closed when its thread 
 test('StoreClient rejects all pending requests when its thread exits', async () => {
   const { client, opened, worker } = await startWithThread();
   const pending = Array.from({ length: 50 }, async () =>
-    client.commit(work({ rows: rowsOf(opened.epoch, 500) })),
+    client.commit(work({ rows: rowsOf(opened.epoch, 0, 499) })),
   );
   const settled = Promise.allSettled(pending);
   await worker.terminate();

@@ -2,12 +2,10 @@ import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import type { JournalEntry } from '../../../../../src/kit/outbox/protocol.ts';
 import { rowId } from '../../../../../src/kit/outbox/row.ts';
-import { StoreLab, work } from '../../../../support/disk/store-lab.ts';
+import { StoreLab, taskEntry, work } from '../../../../support/disk/store-lab.ts';
 
-function task(task_id: string, more: Partial<JournalEntry> = {}): JournalEntry {
-  const times = { received_ms: 1, updated_ms: 2, deadline_ms: null };
-  return { task_id, state: 'pending', dispatch: '{}', result: '{}', ...times, ...more };
-}
+const task = (task_id: string, more: Partial<JournalEntry> = {}): JournalEntry =>
+  taskEntry({ task_id, state: 'pending', ...more });
 
 describe('the presence lane', () => {
   const channel = 'asset/a';
