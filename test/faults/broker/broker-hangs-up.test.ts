@@ -3,35 +3,16 @@ import { Aedes } from 'aedes';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { type Connector, type ConnectorOptions, startConnector } from '../../support/kit/connector.ts';
+import type { Connector } from '../../support/kit/connector.ts';
 import { eventually } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
-import {
-  type Script,
-  type ScriptedBroker,
-  startScriptedBroker,
-} from '../../support/brokers/scripted-broker.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { kitAt } from '../../support/brokers/kit-scene.ts';
+import type { Script } from '../../support/brokers/scripted-broker.ts';
 import { connected, withLab } from '../support/lab.ts';
 import { texts } from '../../../src/kit/outbox/texts.ts';
 
-async function withKit(
-  options: Pick<ConnectorOptions, 'url'> & Partial<ConnectorOptions>,
-  play: (kit: Connector, lines: readonly string[]) => Promise<void>,
-): Promise<void> {
-  await withDirectory(async (dir) => {
-    const lines: string[] = [];
-    const log = (sentence: string, facts: object): number =>
-      lines.push(`${sentence} ${JSON.stringify(facts)}`);
-    // In a batch, what is forbidden on its own topic would get through.
-    const kit = await startConnector({ file: `${dir}/b.db`, log, batch_rows: 1, ...options });
-    try {
-      await play(kit, lines);
-    } finally {
-      await kit.stop();
-    }
-  });
-}
+/** In a batch, what is forbidden on its own topic would get through. */
+const singly = { batch_rows: 1 } as const;
 
 /** Hangs up on messages that `forbids` finds, without a word. */
 function hangingUp(forbids: (topic: string, payload: string) => boolean): Script {
@@ -43,7 +24,7 @@ function hangingUp(forbids: (topic: string, payload: string) => boolean): Script
   };
 }
 
-async function expectForbiddenKind(kit: Connector, lines: readonly string[]): Promise<void> {
+async function expectToKeepForbiddenKind(kit: Connector, lines: readonly string[]): Promise<void> {
   for (let n = 0; n < 20; n++) {
     kit.send('alarm', n, { n });
     kit.send('feed', n, { n });
@@ -59,33 +40,23 @@ describe('a broker that hangs up', () => {
   it.each(['auto', '3.1.1'] as const)(
     'on one kind of topic does not stop the others, and the kind is kept and named, with protocol: %s',
     async (protocol) => {
-      const broker: ScriptedBroker = await startScriptedBroker(
-        hangingUp((topic) => topic.includes('/event/')),
-      );
-      try {
-        await withKit({ url: broker.url, protocol }, expectForbiddenKind);
-      } finally {
-        await broker.close();
-      }
+      const script = hangingUp((topic) => topic.includes('/event/'));
+      const { kit, lines } = await kitAt(script, { ...singly, protocol });
+      await expectToKeepForbiddenKind(kit, lines);
     },
   );
 
   it('on one message has only that message put into the quarantine', async () => {
-    const broker = await startScriptedBroker(hangingUp((_, payload) => payload.includes('poison')));
-    try {
-      await withKit({ url: broker.url }, async (kit, lines) => {
-        kit.send('alarm', 0, { poison: true });
-        let n = 0;
-        const traffic = setInterval(() => kit.send('alarm', n, { n: (n += 1) }), 200);
-        await eventually('it is in the quarantine', () => kit.outbox.ledger().quarantined === 1);
-        clearInterval(traffic);
-        await eventually('the others are delivered', () => kit.outbox.ledger().buffered === 0);
-        expect(kit.outbox.ledger()).toMatchObject({ delivered: n, quarantined: 1, dropped: {} });
-        expect(lines.join()).toMatch(/quarantined .*the broker ended the connection when this was sent/);
-      });
-    } finally {
-      await broker.close();
-    }
+    const script = hangingUp((_, payload) => payload.includes('poison'));
+    const { kit, lines } = await kitAt(script, singly);
+    kit.send('alarm', 0, { poison: true });
+    let n = 0;
+    const traffic = setInterval(() => kit.send('alarm', n, { n: (n += 1) }), 200);
+    await eventually('it is in the quarantine', () => kit.outbox.ledger().quarantined === 1);
+    clearInterval(traffic);
+    await eventually('the others are delivered', () => kit.outbox.ledger().buffered === 0);
+    expect(kit.outbox.ledger()).toMatchObject({ delivered: n, quarantined: 1, dropped: {} });
+    expect(lines.join()).toMatch(/quarantined .*the broker ended the connection when this was sent/);
   });
 
   it('as aedes does on a topic that it does not authorise, is served with the others', async () => {
@@ -98,7 +69,9 @@ describe('a broker that hangs up', () => {
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     try {
-      await withKit({ url: `mqtt://127.0.0.1:${port}` }, expectForbiddenKind);
+      const { kit, lines } = await kitAt({}, { ...singly, url: `mqtt://127.0.0.1:${port}` });
+      await expectToKeepForbiddenKind(kit, lines);
+      await kit.stop();
     } finally {
       aedes.close();
       server.close();
