@@ -15,8 +15,6 @@ const ground_station_type = 6;
 const type_at = 4;
 const by_id = '/dev/serial/by-id';
 
-const no_tally = { skipped: () => undefined, badChecksum: () => undefined, unknownId: () => undefined };
-
 export async function suggest(
   signal: AbortSignal,
   { ports = usual_ports, serial_dir = by_id } = {},
@@ -34,7 +32,7 @@ async function listen(port: number, signal: AbortSignal): Promise<Suggestion | u
     if (frame.msgid === heartbeat_id && frame.payload[type_at] !== ground_station_type)
       vehicles.add(frame.sysid);
   };
-  socket.on('message', (datagram) => parseDatagram(datagram, { tally: no_tally, frame: receive }));
+  socket.on('message', (datagram) => parseDatagram(datagram, { frame: receive }));
   socket.on('error', () => closed.resolve(undefined));
   socket.bind(port);
   await Promise.race([closed.promise, aborted(signal)]);

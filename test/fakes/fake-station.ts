@@ -2,7 +2,6 @@
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { LinkTally } from '../../drivers/mavlink/links/link-tally.ts';
 import { parseDatagram, StreamFramer } from '../../drivers/mavlink/wire/framer.ts';
 import type { FrameView } from '../../drivers/mavlink/wire/frame.ts';
 import { decode, type Decoded, encode, type Messages } from '../../drivers/mavlink/wire/messages.ts';
@@ -32,7 +31,7 @@ export class FakeStation {
   /** Connects; over UDP with a first heartbeat. */
   async start(): Promise<void> {
     const receive = (frame: FrameView): void => this.#receive(frame);
-    const sink = { tally: new LinkTally(), frame: receive, unknown: receive };
+    const sink = { frame: receive, unknown: receive };
     if (this.#options.kind === 'udp') {
       const udp = createSocket('udp4');
       this.#udp = udp;

@@ -1,7 +1,6 @@
 /** A simulated vehicle that listens on a TCP port, as ArduPilot in software and serial servers do. */
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { LinkTally } from '../../drivers/mavlink/links/link-tally.ts';
 import { StreamFramer } from '../../drivers/mavlink/wire/framer.ts';
 import { FakeDrone } from './fake-drone.ts';
 
@@ -42,7 +41,6 @@ export class TcpDrone extends FakeDrone {
   #serve(socket: Socket): void {
     this.#sockets.add(socket);
     const framer = new StreamFramer({
-      tally: new LinkTally(),
       frame: ({ bytes }) => this.receive(bytes),
     });
     socket.setNoDelay(true);

@@ -27,10 +27,7 @@ const unreachable = (error: unknown): boolean => error instanceof DeviceUnreacha
 const json_tokens = [...json_punctuation, 'null', '1e400', '"value":', '"result":', '"rspCode":', '"cmd":'];
 const bytes_max = 32 * 1024;
 
-const sink = {
-  tally: { skipped: () => undefined, badChecksum: () => undefined, unknownId: () => undefined },
-  frame: decodeMavlink,
-};
+const sink = { frame: decodeMavlink };
 const envelope = { sysid: 1, compid: 1, seq: 0 };
 const to_kit = { target_system: 245, target_component: 191 };
 const frames = [

@@ -3,7 +3,6 @@ import { createSocket, type Socket } from 'node:dgram';
 import { every } from '../../../src/platform/time.ts';
 import { kindOf } from '../reports/kind.ts';
 import { parseDatagram } from '../wire/framer.ts';
-import { LinkTally } from '../links/link-tally.ts';
 import { decode, type Decoded, encode, type Messages } from '../wire/messages.ts';
 import type { SignFrame } from '../wire/signing.ts';
 import { accepted, type Answer, answerInt, answerLong } from './answers.ts';
@@ -194,7 +193,6 @@ export class SimVehicle {
   /** A datagram from the connector. */
   protected receive(bytes: Uint8Array): void {
     parseDatagram(bytes, {
-      tally: new LinkTally(),
       frame: (frame) => {
         const message = decode(frame);
         if (message) this.handle(message, frame);

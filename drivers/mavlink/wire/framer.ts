@@ -22,7 +22,7 @@ export interface FramerTally {
 }
 
 export interface FrameSink {
-  readonly tally: FramerTally;
+  readonly tally?: FramerTally;
   frame(frame: FrameView): void;
   /** Receives what looks like a whole frame of a message that no dialect of ours has; its checksum cannot be verified. */
   unknown?: ((frame: FrameView) => void) | undefined;
@@ -55,15 +55,13 @@ function take(
 }
 
 function skip({ tally }: FrameSink): number {
-  tally.skipped(1);
+  tally?.skipped(1);
   return 1;
 }
 
 const nothing = new Uint8Array();
 /** A scan ahead counts nothing: the same bytes are looked at again. */
-const silent: Pick<FrameSink, 'tally' | 'unknown'> = {
-  tally: { skipped: () => undefined, badChecksum: () => undefined, unknownId: () => undefined },
-};
+const silent: Reading = {};
 
 /** Frames of one byte stream. It keeps what may become a frame, which is never more than the longest frame. */
 export class StreamFramer {
@@ -107,7 +105,7 @@ export class StreamFramer {
     const bytes = this.#rest;
     for (let at = 1; at < bytes.length; at++) {
       if (frameLengthAt(bytes, at, silent) <= 0) continue;
-      this.#sink.tally.skipped(at);
+      this.#sink.tally?.skipped(at);
       this.#rest = nothing;
       this.push(bytes.subarray(at));
       return;
@@ -159,7 +157,7 @@ function lengthV2(bytes: Uint8Array, at: number, sink: Reading): number {
   if (left < length) return incomplete;
   const crc_at = at + 10 + payload_length;
   if (isIntact(bytes, at, crc_at, crc_extra) || isIntactOther(bytes, at, crc_at, msgid)) return length;
-  sink.tally.badChecksum();
+  sink.tally?.badChecksum();
   return no_frame;
 }
 
@@ -172,7 +170,7 @@ function lengthUnknown(
   const end = at + length;
   if (unknown && end > bytes.length) return incomplete;
   if (!endsLikeFrame(bytes, end)) return no_frame;
-  tally.unknownId(msgid);
+  tally?.unknownId(msgid);
   if (!unknown) return no_frame;
   for (let inside = at + 1; inside < end; inside += 1)
     if (frameLengthAt(bytes, inside, silent) > 0) return no_frame;
@@ -200,7 +198,7 @@ function lengthV1(bytes: Uint8Array, at: number, sink: Reading): number {
   if (payload_length !== baseLengths[msgid] && payload_length !== fullLengths[msgid]) return no_frame;
   if (left < length) return incomplete;
   if (isIntact(bytes, at, at + 6 + payload_length, crc_extra)) return length;
-  sink.tally.badChecksum();
+  sink.tally?.badChecksum();
   return no_frame;
 }
 

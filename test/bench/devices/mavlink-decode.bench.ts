@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { createMavLinkStream, type MavLinkPacket } from 'node-mavlink';
-import { type FrameSink, StreamFramer } from '../../../drivers/mavlink/wire/framer.ts';
+import { StreamFramer } from '../../../drivers/mavlink/wire/framer.ts';
 import { mavlink } from '../../../drivers/mavlink/mavlink.ts';
 import { decode } from '../../../drivers/mavlink/wire/messages.ts';
 import { sleep } from '../../../src/platform/time.ts';
@@ -21,13 +21,6 @@ const feed_rates_hz = { default: 5, gps: 2, attitude: 2 };
 /** Every drone is known after 5 s. The rest is for the engine, which compiles what runs often: a kit flies for hours. */
 const settle_ms = 30_000;
 const ratio_target = '>= 8 x node-mavlink';
-
-/** Both read the fields of these messages, and of no others. */
-const silent: FrameSink['tally'] = {
-  skipped: () => undefined,
-  badChecksum: () => undefined,
-  unknownId: () => undefined,
-};
 
 async function run({ long, say, calm }: BenchContext): Promise<readonly Figure[]> {
   const stream = makeStream(messages);
@@ -105,7 +98,6 @@ async function rate(work: () => Promise<number>): Promise<number> {
 async function oursOver(chunks: readonly Uint8Array[]): Promise<number> {
   let found = 0;
   const framer = new StreamFramer({
-    tally: silent,
     frame: (frame) => {
       decode(frame);
       found++;
@@ -136,7 +128,6 @@ async function theirsOver(
 function usedIds(stream: Buffer): ReadonlyMap<number, LibraryMessage> {
   const used = new Map<number, LibraryMessage>();
   const framer = new StreamFramer({
-    tally: silent,
     frame: (frame) => {
       const Message = library.get(decode(frame)?.name ?? '');
       if (Message) used.set(frame.msgid, Message);

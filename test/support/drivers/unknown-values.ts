@@ -13,7 +13,6 @@ import { radioFeed } from '../../../drivers/mavlink/vehicles/feeds.ts';
 import { Publishing } from '../../../drivers/mavlink/vehicles/publishing.ts';
 import { definitionOf, type MessageName } from '../../../drivers/mavlink/wire/definitions.ts';
 import { decode, encode } from '../../../drivers/mavlink/wire/messages.ts';
-import { LinkTally } from '../../../drivers/mavlink/links/link-tally.ts';
 import { parseDatagram } from '../../../drivers/mavlink/wire/framer.ts';
 import type { Decoded } from '../../../drivers/mavlink/wire/messages.ts';
 
@@ -176,7 +175,7 @@ function wired(by: By, name: MessageName, values: Values): Decoded {
   }
   let read: Decoded | undefined;
   const bytes = encode(name, base as never, { sysid: 1, compid: 1, seq: 0 });
-  parseDatagram(bytes, { tally: new LinkTally(), frame: (frame) => (read = decode(frame)) });
+  parseDatagram(bytes, { frame: (frame) => (read = decode(frame)) });
   if (!read) throw new Error(`${name} was not read`);
   return read;
 }

@@ -76,9 +76,7 @@ function* cut(block: Buffer, random: () => number): Generator<Buffer> {
 }
 
 function framerInto(found: (hex: string) => void): StreamFramer {
-  const tally = { skipped: () => undefined, badChecksum: () => undefined, unknownId: () => undefined };
   return new StreamFramer({
-    tally,
     frame: (frame) => {
       JSON.stringify(decode(frame));
       found(Buffer.from(frame.bytes).toString('hex'));
