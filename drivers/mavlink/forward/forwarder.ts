@@ -12,9 +12,8 @@ import type { Link, Origin } from '../links/link.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import type { Route } from '../vehicles/contacts.ts';
 import { type Frame, fingerprintOf } from '../wire/frame.ts';
-import { Endpoint } from './endpoint.ts';
+import { type DropReason, Endpoint, type EndpointStats, texts } from './endpoint.ts';
 import type { EndpointOptions } from '../options.ts';
-import { type DropReason, type EndpointStats, texts } from './endpoint-host.ts';
 import { targets } from '../wire/definitions-table.ts';
 
 export interface ForwarderParts {
@@ -111,7 +110,7 @@ export class Forwarder {
       (route) => route.link === link && route.peer === peer && route.sysid === frame.sysid,
     );
     if (isOfVehicle) this.fromLink(link, frame, from);
-    else for (const endpoint of this.#endpoints) endpoint.tally.drop('unknown');
+    else for (const endpoint of this.#endpoints) endpoint.drop('unknown');
   }
 
   /**
@@ -149,31 +148,30 @@ export class Forwarder {
   }
 
   #fromStation(endpoint: Endpoint, frame: Frame, peer: string): void {
-    const { tally } = endpoint;
     const routes = this.#routesNow();
     const obstacle = this.#obstacle(endpoint, frame, { peer, routes });
     if (obstacle) {
-      tally.drop(obstacle);
+      endpoint.drop(obstacle);
       return;
     }
     // Before the search for its vehicles, which costs more: a station that floods is dropped here.
     const { bytes } = frame;
     const budget = this.#budgets.get(endpoint);
     if (budget?.wait_ms(performance.now(), bytes.length) !== 0) {
-      tally.drop('rate');
+      endpoint.drop('rate');
       return;
     }
     const reached = reachedBy(frame, routes, endpoint.options.vehicles);
     if (typeof reached === 'string') {
-      tally.drop(reached);
+      endpoint.drop(reached);
       return;
     }
     budget.take(performance.now(), bytes.length);
     const command = commandOf(frame);
     if (command !== undefined) this.#parts.out.foreign(command, performance.now());
     const sent = reached.filter((route) => route.link.send(bytes, route.peer));
-    if (sent.length > 0) tally.to_vehicles += 1;
-    else tally.drop('link_refused');
+    if (sent.length > 0) endpoint.to_vehicles += 1;
+    else endpoint.drop('link_refused');
   }
 
   /** The routes of this turn of the event loop: a station that floods asks for them with each frame. */

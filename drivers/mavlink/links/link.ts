@@ -2,14 +2,14 @@
 import { serveDevice, type SessionState } from '../../../src/toolkit/device/device-session.ts';
 import { link_retry } from '../../../src/toolkit/device/retry.ts';
 import { DeviceUnreachable, RetryLater } from '../../../src/platform/errors.ts';
-import { every } from '../../../src/platform/time.ts';
-import { parseDatagram, StreamFramer } from '../wire/framer.ts';
+import { parseDatagram } from '../wire/framer.ts';
 import type { Frame, FrameView } from '../wire/frame.ts';
 import { addressOf, type LinkOptions } from '../options.ts';
 import { LinkTally, type LinkStats } from './link-tally.ts';
 import type { MediumHost, Reception, Send, Stream, Transport } from './medium.ts';
 import { type Precedence, SendBudget } from './send-budget.ts';
 import { runSerial } from './serial.ts';
+import { streamReader } from './sockets.ts';
 import type { Signing } from '../wire/signing.ts';
 import { runTcpClient, runTcpListen } from './tcp.ts';
 import { runUdpClient, runUdpListen } from './udp.ts';
@@ -69,8 +69,6 @@ export interface LinkNeeds {
 /** A link that carried frames within this time is tried again within a second: its vehicle is near and may be flying. */
 const soon_again_ms = 600_000;
 const soon_pause_ms = 500;
-/** Longer than any pause between the bytes of one frame, on any link. */
-const stall_ms = 200;
 /** Of a satellite modem: vehicles send every minute, or when they have a connection. */
 const high_latency_silence_ms = 900_000;
 /** A signed request, as COMMAND_LONG. */
@@ -276,20 +274,16 @@ function openStream({ tally, accept, unknown, peer, signal }: StreamParts): Stre
   const frame = (view: FrameView): void => {
     if (accept(view, peer, pushed_ms) === 'accepted') received_ms = pushed_ms;
   };
-  const framer = new StreamFramer({
-    tally,
-    frame,
-    unknown: unknown && ((view) => unknown(view, peer, pushed_ms)),
-  });
   const over = new AbortController();
-  every(stall_ms, AbortSignal.any([signal, over.signal]), () => {
-    if (framer.pending > 0 && performance.now() - pushed_ms > stall_ms) framer.stalled();
-  });
+  const read = streamReader(
+    { tally, frame, unknown: unknown && ((view) => unknown(view, peer, pushed_ms)) },
+    AbortSignal.any([signal, over.signal]),
+  );
   return {
     push(chunk) {
       tally.add('bytes_in', chunk.length);
       pushed_ms = performance.now();
-      framer.push(chunk);
+      read(chunk);
     },
     received_ms: () => received_ms,
     close: () => over.abort(),

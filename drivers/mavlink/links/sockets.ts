@@ -1,7 +1,8 @@
 /** What links to vehicles and endpoints for stations share of their sockets, UDP and TCP. */
 import type { Socket as UdpSocket } from 'node:dgram';
 import type { Server, Socket } from 'node:net';
-import { aborted } from '../../../src/platform/time.ts';
+import { aborted, every } from '../../../src/platform/time.ts';
+import { type FrameSink, StreamFramer } from '../wire/framer.ts';
 
 export interface OwnAddress {
   readonly host: string;
@@ -75,6 +76,22 @@ export function readPaced(socket: Socket, push: (chunk: Uint8Array) => void): vo
     socket.pause();
     setImmediate(() => socket.resume());
   });
+}
+
+/** Longer than any pause between the bytes of one frame, on any link. */
+const stall_ms = 200;
+
+/** Returns what finds the frames of one connection, until `over` aborts: behind a stray start byte too, once nothing follows. */
+export function streamReader(sink: FrameSink, over: AbortSignal): (chunk: Uint8Array) => void {
+  const framer = new StreamFramer(sink);
+  let pushed_ms = 0;
+  every(stall_ms, over, () => {
+    if (framer.pending > 0 && performance.now() - pushed_ms > stall_ms) framer.stalled();
+  });
+  return (chunk) => {
+    pushed_ms = performance.now();
+    framer.push(chunk);
+  };
 }
 
 /** The largest datagram, and more than libuv reads of usual ones in a turn. */

@@ -317,7 +317,7 @@ it('The loss of the pilot behind an endpoint starts the failsafe, which the hear
 const frame_bytes = 21;
 
 function stationAt(address: string) {
-  const stations = new Stations({ peers_max: 4, joined: () => undefined, left: () => undefined });
+  const stations = new Stations(4, { joined: () => undefined, left: () => undefined });
   const from = { address, port: 14_550, family: 'IPv4', size: frame_bytes } as const;
   const hears = (): void => stations.received(from, frame_bytes, 0);
   const receives = (frames: number): number =>
