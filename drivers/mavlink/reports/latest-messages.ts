@@ -1,5 +1,5 @@
 /** The latest message of each type from one autopilot, with its time of receipt and its pace. */
-import type { Decoded, MessageName, Messages } from '../wire/messages.ts';
+import { type Decoded, isNamed, type MessageName, type Messages } from '../wire/messages.ts';
 
 interface Newest {
   message: Decoded;
@@ -70,9 +70,4 @@ export class LatestMessages {
   clear(): void {
     this.#newest.clear();
   }
-}
-
-/** Always so here, since `put` files each message under its own name. */
-function isNamed<K extends MessageName>(message: Decoded, name: K): message is Decoded & Decoded<K> {
-  return message.name === name;
 }

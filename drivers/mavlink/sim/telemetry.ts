@@ -1,7 +1,7 @@
 /** Messages of the simulated vehicle, filled as by the simulated autopilot. */
 import { distance_m } from '../vehicles/geo.ts';
 import { geofence_bit } from '../vehicles/situation.ts';
-import type { Messages } from '../wire/messages.ts';
+import { blank, type Messages } from '../wire/messages.ts';
 import { assetTypeOf, type Kind } from '../reports/kind.ts';
 import {
   arduplane_landing_mode,
@@ -86,6 +86,7 @@ export const telemetry = {
     const amsl_m = flight.home.alt_amsl_m + flight.height_m;
     const ok = gps === 'ok';
     return {
+      ...blank('GPS_RAW_INT'),
       time_usec: boot_ms * 1_000,
       lat: ok ? Math.round(flight.lat * 1e7) : -350_020_068,
       lon: Math.round(flight.lon * 1e7),
@@ -97,21 +98,14 @@ export const telemetry = {
       fix_type: ok ? 3 : 1,
       satellites_visible: ok ? 14 : 255,
       alt_ellipsoid: Math.round((amsl_m + undulation_m) * 1_000),
-      h_acc: 0,
-      v_acc: 0,
-      vel_acc: 0,
-      hdg_acc: 0,
-      yaw: 0,
     };
   },
   ATTITUDE: ({ flight, boot_ms }) => ({
+    ...blank('ATTITUDE'),
     time_boot_ms: boot_ms,
     roll: 0.02 + flight.roll_deg * radians_per_degree,
     pitch: -0.05,
     yaw: (flight.heading_deg > 180 ? flight.heading_deg - 360 : flight.heading_deg) * radians_per_degree,
-    rollspeed: 0,
-    pitchspeed: 0,
-    yawspeed: 0,
   }),
   VFR_HUD: ({ flight, autopilot }) => {
     const speed = Math.hypot(flight.north_mps, flight.east_mps);
@@ -130,48 +124,33 @@ export const telemetry = {
     const hasOne = autopilot === 'ardupilot' && hasFence;
     const fence = hasOne && parameters.get('FENCE_ENABLE')?.value === 1 ? geofence_bit : 0;
     return {
+      ...blank('SYS_STATUS'),
       onboard_control_sensors_present: known | (hasOne ? geofence_bit : 0),
       onboard_control_sensors_enabled: known | fence,
       onboard_control_sensors_health: health | fence,
       load: 310,
       voltage_battery: 15_800,
       current_battery: 1_250,
-      drop_rate_comm: 0,
-      errors_comm: 0,
-      errors_count1: 0,
-      errors_count2: 0,
-      errors_count3: 0,
-      errors_count4: 0,
       battery_remaining: 76,
-      onboard_control_sensors_present_extended: 0,
-      onboard_control_sensors_enabled_extended: 0,
-      onboard_control_sensors_health_extended: 0,
     };
   },
   BATTERY_STATUS: () => ({
+    ...blank('BATTERY_STATUS'),
     current_consumed: 1_200,
     energy_consumed: -1,
     temperature: 32_767,
     voltages: [3_950, 3_950, 3_950, 3_950, 65_535, 65_535, 65_535, 65_535, 65_535, 65_535],
     current_battery: 1_250,
-    id: 0,
-    battery_function: 0,
     type: 1,
     battery_remaining: 76,
-    time_remaining: 0,
-    charge_state: 0,
-    voltages_ext: [0, 0, 0, 0],
-    mode: 0,
-    fault_bitmask: 0,
   }),
   EKF_STATUS_REPORT: ({ gps }) => ({
+    ...blank('EKF_STATUS_REPORT'),
     velocity_variance: 0.1,
     pos_horiz_variance: 0.1,
     pos_vert_variance: 0.1,
     compass_variance: 0.1,
-    terrain_alt_variance: 0,
     flags: gps === 'ok' ? estimator_good.ardupilot : estimator_without_gps,
-    airspeed_variance: 0,
   }),
   ESTIMATOR_STATUS: ({ boot_ms, gps, flight }) => ({
     time_usec: boot_ms * 1_000,
@@ -187,17 +166,11 @@ export const telemetry = {
       gps === 'lost' ? estimator_without_gps : estimator_good[flight.isAirborne ? 'px4_air' : 'px4_ground'],
   }),
   HOME_POSITION: (state) => ({
+    ...blank('HOME_POSITION'),
     latitude: Math.round(state.flight.home.lat * 1e7),
     longitude: Math.round(state.flight.home.lon * 1e7),
     altitude: homeAltitude_mm(state),
-    x: 0,
-    y: 0,
-    z: 0,
     q: [1, 0, 0, 0],
-    approach_x: 0,
-    approach_y: 0,
-    approach_z: 0,
-    time_usec: 0,
   }),
   EXTENDED_SYS_STATE: (state) => ({
     vtol_state: vtolState(state),
@@ -206,18 +179,11 @@ export const telemetry = {
   POSITION_TARGET_GLOBAL_INT: ({ autopilot, flight, boot_ms }) => {
     const { lat, lon, height_m } = flight.shown_target ?? flight;
     return {
+      ...blank('POSITION_TARGET_GLOBAL_INT'),
       time_boot_ms: boot_ms,
       lat_int: Math.round(lat * 1e7),
       lon_int: Math.round(lon * 1e7),
       alt: flight.home.alt_amsl_m + height_m,
-      vx: 0,
-      vy: 0,
-      vz: 0,
-      afx: 0,
-      afy: 0,
-      afz: 0,
-      yaw: 0,
-      yaw_rate: 0,
       type_mask: 0xdf8,
       coordinate_frame: autopilot === 'px4' ? 5 : 0,
     };
@@ -227,12 +193,7 @@ export const telemetry = {
     const north = lat - flight.lat;
     const east = (lon - flight.lon) * Math.cos(lat * radians_per_degree);
     return {
-      nav_roll: 0,
-      nav_pitch: 0,
-      alt_error: 0,
-      aspd_error: 0,
-      xtrack_error: 0,
-      nav_bearing: 0,
+      ...blank('NAV_CONTROLLER_OUTPUT'),
       target_bearing: Math.round(Math.atan2(east, north) / radians_per_degree),
       wp_dist: Math.round(distance_m(flight, { lat, lon })),
     };
@@ -253,29 +214,23 @@ export const telemetry = {
     const custom_mode = modeNumber({ autopilot, flight, gps, kind, type, vtol_state }, flight.mode);
     const failure_flags = (gps === 'ok' ? 0 : 1) | (pre_arm_ok ? 0 : failed_compass);
     return {
+      ...blank('HIGH_LATENCY2'),
       timestamp: boot_ms,
       latitude: Math.round(flight.lat * 1e7),
       longitude: Math.round(flight.lon * 1e7),
       custom_mode: autopilot === 'px4' ? custom_mode >>> 16 : custom_mode,
       altitude: Math.round(flight.home.alt_amsl_m + flight.height_m),
-      target_altitude: 0,
-      target_distance: 0,
-      wp_num: 0,
       failure_flags,
       type,
       autopilot: autopilot === 'px4' ? 12 : 3,
       heading: Math.round(flight.heading_deg / 2),
-      target_heading: 0,
       throttle: flight.armed ? 42 : 0,
-      airspeed: 0,
-      airspeed_sp: 0,
       groundspeed: Math.round(Math.hypot(flight.north_mps, flight.east_mps) * 5),
       windspeed: 15,
       wind_heading: 120,
       eph: 8,
       epv: 12,
       temperature_air: -128,
-      climb_rate: 0,
       battery: 76,
       // The base mode of an ArduPilot.
       custom0: autopilot === 'px4' ? -128 : ((81 + (flight.armed ? 128 : 0)) << 24) >> 24,
@@ -435,6 +390,7 @@ const rssi_good = { ardupilot: 203, px4: 80 } as const;
 function rcChannels(boot_ms: number, throttle_us: number | undefined): Omit<Messages['RC_CHANNELS'], 'rssi'> {
   const pulse_us = throttle_us === undefined ? 0 : stick_middle_us;
   return {
+    ...blank('RC_CHANNELS'),
     time_boot_ms: boot_ms,
     chan1_raw: pulse_us,
     chan2_raw: pulse_us,
@@ -444,16 +400,6 @@ function rcChannels(boot_ms: number, throttle_us: number | undefined): Omit<Mess
     chan6_raw: pulse_us,
     chan7_raw: pulse_us,
     chan8_raw: pulse_us,
-    chan9_raw: pulse_us,
-    chan10_raw: pulse_us,
-    chan11_raw: pulse_us,
-    chan12_raw: pulse_us,
-    chan13_raw: pulse_us,
-    chan14_raw: pulse_us,
-    chan15_raw: pulse_us,
-    chan16_raw: pulse_us,
-    chan17_raw: pulse_us,
-    chan18_raw: pulse_us,
     chancount: throttle_us === undefined ? 0 : 8,
   };
 }
@@ -468,18 +414,5 @@ const usual_capabilities = 0xe0ff;
 
 /** `uid`: 16 hexadecimal digits. */
 export function autopilotVersion(uid: string, flight_sw_version = ardupilot_4_6): Version {
-  return {
-    capabilities: usual_capabilities,
-    uid,
-    flight_sw_version,
-    middleware_sw_version: 0,
-    os_sw_version: 0,
-    board_version: 0,
-    vendor_id: 0,
-    product_id: 0,
-    flight_custom_version: [],
-    middleware_custom_version: [],
-    os_custom_version: [],
-    uid2: [],
-  };
+  return { ...blank('AUTOPILOT_VERSION'), capabilities: usual_capabilities, uid, flight_sw_version };
 }

@@ -57,6 +57,20 @@ export function decode(frame: Frame): Decoded | undefined {
   return used.read(view);
 }
 
+/** Returns the fields of a message of which nothing is set: zeros and empty texts. */
+export function blank<K extends MessageName>(name: K): Messages[K] {
+  const { id, full_length } = definitionOf(name);
+  scratch.fill(0, 0, full_length);
+  const message = usedById.get(id)?.read(view);
+  if (!message || !isNamed(message, name)) throw new RangeError(`${name} is not read`);
+  return message.fields;
+}
+
+/** Always so where a message is filed under its own name. */
+export function isNamed<K extends MessageName>(message: Decoded, name: K): message is Decoded & Decoded<K> {
+  return message.name === name;
+}
+
 /** Copies a payload, with the zeros that MAVLink 2 cuts off. A loop costs less than calls for so few bytes. */
 function fill({ source, payload_at, payload_length }: Frame, full_length: number): void {
   let at = 0;
