@@ -21,6 +21,7 @@ import {
   type FtpAnswer,
   FtpExchange,
   type FtpRequest,
+  readFile,
 } from '../reports/vehicle-file.ts';
 
 const folders = { ardupilot: ['/APM/LOGS'], px4: ['/fs/microsd/log'], other: [] } as const;
@@ -90,20 +91,16 @@ async function readByFtp(
   { file, signal, isOnGround }: Checked & { readonly isOnGround: () => boolean },
 ): Promise<boolean> {
   const exchange = new FtpExchange({ sequence: first_sequence });
-  const opened = await ask(to, exchange, { opcode: ftp.open, data: encoded(path) }, signal);
-  if (!opened || opened.error !== undefined) return false;
-  const { session } = opened;
   await file.truncate(0);
-  let error: number | undefined;
-  for (let offset = 0; error === undefined && isOnGround();) {
-    const answer = await ask(to, exchange, { opcode: ftp.read, session, offset }, signal);
-    if (!answer) return false;
-    ({ error } = answer);
-    if (error === undefined) await file.write(answer.data);
-    offset += answer.data.length;
-  }
-  await ask(to, exchange, { opcode: ftp.terminate, session }, signal);
-  return error === ftp_end_of_file;
+  const end = await readFile(
+    async (request) => ask(to, exchange, request, signal),
+    path,
+    async (data) => {
+      await file.write(data);
+      return isOnGround();
+    },
+  );
+  return end === ftp_end_of_file;
 }
 
 /** Neither begun nor ended with an inversion, as ArduPilot (GCS_FTP.cpp) and PX4 (mavlink_ftp.cpp) compute it. */
@@ -136,25 +133,21 @@ async function ask(
   request: FtpRequest,
   signal: AbortSignal,
 ): Promise<FtpAnswer | undefined> {
-  const target = { target_network: 0, target_system: contact.sysid, target_component: contact.compid };
   let latest = contact.latest.last('FILE_TRANSFER_PROTOCOL');
-  exchange.ask(request);
-  const answer = await changes.until(
+  const answer = exchange.ask(request);
+  await changes.until(
     () => {
-      const now_ms = performance.now();
-      const payload = exchange.next(now_ms);
-      if (payload) contact.send('FILE_TRANSFER_PROTOCOL', { ...target, payload });
+      const payload = exchange.next(performance.now());
+      if (payload) contact.send('FILE_TRANSFER_PROTOCOL', { target_network: 0, ...contact.target, payload });
       const message = contact.latest.last('FILE_TRANSFER_PROTOCOL');
-      const isNew = message !== undefined && message !== latest && contact.isToUs(message);
+      if (message && message !== latest && contact.isToUs(message)) exchange.receive(message.payload);
       latest = message;
-      return (
-        (isNew && exchange.receive(message.payload)) || (exchange.isUnanswered(now_ms) ? 'none' : undefined)
-      );
+      return exchange.isWaiting ? undefined : true;
     },
     answers_max_ms,
     signal,
   );
-  return answer === 'none' ? undefined : answer;
+  return exchange.isWaiting ? undefined : answer;
 }
 
 function encoded(path: string): Uint8Array {

@@ -1,8 +1,9 @@
 /** Gets the metadata of events from a PX4: the general file that COMPONENT_METADATA names, then the file of events, once for a firmware. */
 import type { Messages } from '../wire/messages.ts';
 import { unpackXz } from '../wire/xz.ts';
-import { VehicleFile } from './vehicle-file.ts';
+import { ftp_end_of_file, FtpExchange, readFile } from './vehicle-file.ts';
 import { z } from 'zod';
+import { messageOf } from '../../../src/platform/errors.ts';
 import type { VehicleEvent } from './px4-events.ts';
 
 const packed_bytes_max = 512 * 1024;
@@ -21,18 +22,19 @@ export class KnownMetadata {
   }
 
   add(key: string, metadata: EventMetadata): void {
-    const [oldest] = this.#known.keys();
-    if (this.#known.size >= firmwares_max && oldest !== undefined) this.#known.delete(oldest);
     this.#known.set(key, metadata);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > firmwares_max && oldest !== undefined) this.#known.delete(oldest);
   }
 }
 
 export class MetadataFetch {
+  /** Undefined until its file was read, and without one. */
+  metadata: EventMetadata | undefined;
   readonly #known: KnownMetadata;
   readonly #onFault: (reason: string) => void;
-  #metadata: EventMetadata | undefined;
-  #file: VehicleFile | undefined;
-  #take: ((bytes: Uint8Array) => void) | undefined;
+  /** While its files are read. */
+  #exchange: FtpExchange | undefined;
   #failed_ms = Number.NEGATIVE_INFINITY;
   #uri: string | undefined;
 
@@ -41,74 +43,72 @@ export class MetadataFetch {
     this.#onFault = onFault;
   }
 
-  get metadata(): EventMetadata | undefined {
-    return this.#metadata;
-  }
-
   /** The vehicle names its general file. */
   announced(uri: string): void {
     this.#uri ??= uri;
   }
 
   restart(): void {
-    this.#file = undefined;
+    this.#exchange = undefined;
     this.#uri = undefined;
-    this.#metadata = undefined;
+    this.metadata = undefined;
   }
 
   receive({ payload }: Messages['FILE_TRANSFER_PROTOCOL']): void {
-    this.#file?.receive(payload);
+    this.#exchange?.receive(payload);
   }
 
   /** Returns the request to send now. */
   next(now_ms: number): Messages['FILE_TRANSFER_PROTOCOL']['payload'] | undefined {
-    if (this.#metadata || this.#uri === undefined || now_ms - this.#failed_ms < retry_ms) return undefined;
-    const result = this.#file?.result;
-    if (result) this.#finish(result, now_ms);
-    else if (!this.#file)
-      this.#guard(() => this.#open(this.#uri ?? '', (bytes) => this.#general(bytes)), now_ms);
-    return this.#file?.next(now_ms);
-  }
-
-  #finish(result: NonNullable<VehicleFile['result']>, now_ms: number): void {
-    const take = this.#take;
-    this.#file = undefined;
-    this.#guard(() => {
-      if ('fault' in result) throw new RangeError(result.fault);
-      take?.(result.bytes);
-    }, now_ms);
-  }
-
-  #general(bytes: Uint8Array): void {
-    const events = eventsFileOf(JSON.parse(new TextDecoder().decode(bytes)));
-    if (!events) throw new RangeError('the firmware has no metadata of events');
-    const key = `${events.crc} ${events.uri}`;
-    this.#metadata = this.#known.get(key);
-    if (this.#metadata) return;
-    this.#open(events.uri, (file) => {
-      this.#metadata = new EventMetadata(JSON.parse(new TextDecoder().decode(file)));
-      this.#known.add(key, this.#metadata);
-    });
-  }
-
-  #open(uri: string, take: (bytes: Uint8Array) => void): void {
-    const found = uri_pattern.exec(uri)?.groups?.['path'];
-    if (found === undefined) throw new RangeError(`the vehicle does not serve ${uri}`);
-    const path = found.startsWith('/') ? found : `/${found}`;
-    this.#file = new VehicleFile(path, packed_bytes_max);
-    this.#take = (bytes) => take(path.endsWith('.xz') ? unpackXz(bytes, file_bytes_max) : bytes);
+    if (this.metadata || this.#uri === undefined || now_ms - this.#failed_ms < retry_ms) return undefined;
+    if (!this.#exchange) {
+      this.#exchange = new FtpExchange();
+      void this.#run(this.#exchange, this.#uri);
+    }
+    return this.#exchange.next(now_ms);
   }
 
   /** What a vehicle sends is not trusted: whatever is wrong with a file, events stay numbers. */
-  #guard(deed: () => void, now_ms: number): void {
+  async #run(exchange: FtpExchange, uri: string): Promise<void> {
     try {
-      deed();
+      const metadata = await this.#read(exchange, uri);
+      if (this.#exchange === exchange) this.metadata = metadata;
     } catch (error) {
-      this.#file = undefined;
-      this.#failed_ms = now_ms;
-      this.#onFault(error instanceof Error ? error.message : String(error));
+      if (this.#exchange !== exchange) return;
+      this.#exchange = undefined;
+      this.#failed_ms = performance.now();
+      this.#onFault(messageOf(error));
     }
   }
+
+  async #read(exchange: FtpExchange, uri: string): Promise<EventMetadata> {
+    const events = eventsFileOf(await jsonOf(exchange, uri));
+    if (!events) throw new RangeError('the firmware has no metadata of events');
+    const key = `${events.crc} ${events.uri}`;
+    const known = this.#known.get(key) ?? new EventMetadata(await jsonOf(exchange, events.uri));
+    this.#known.add(key, known);
+    return known;
+  }
+}
+
+/** Reads a file of the vehicle and unpacks it. */
+async function jsonOf(exchange: FtpExchange, uri: string): Promise<unknown> {
+  const found = uri_pattern.exec(uri)?.groups?.['path'];
+  if (found === undefined) throw new RangeError(`the vehicle does not serve ${uri}`);
+  const path = found.startsWith('/') ? found : `/${found}`;
+  const parts: number[] = [];
+  const end = await readFile(
+    async (request) => exchange.ask(request),
+    path,
+    (data) => {
+      for (const byte of data) parts.push(byte);
+      return parts.length <= packed_bytes_max;
+    },
+  );
+  if (end === 'stopped') throw new RangeError(`larger than ${packed_bytes_max} bytes`);
+  if (end !== ftp_end_of_file) throw new RangeError(end === undefined ? 'no answer' : `file error ${end}`);
+  const bytes = Uint8Array.from(parts);
+  return JSON.parse(new TextDecoder().decode(path.endsWith('.xz') ? unpackXz(bytes, file_bytes_max) : bytes));
 }
 
 // What the events of an autopilot mean, from the metadata file of its firmware (libevents: README.md, validation/schema.json).

@@ -32,6 +32,7 @@ export interface FtpAnswer {
 export class FtpExchange {
   #sequence: number;
   #request: FtpRequest | undefined;
+  #settle: (answer: FtpAnswer | undefined) => void = () => undefined;
   #sent_ms = Number.NEGATIVE_INFINITY;
   #tries = 0;
   readonly #wait_ms: number;
@@ -47,22 +48,24 @@ export class FtpExchange {
     return this.#request !== undefined;
   }
 
-  /** Whether the vehicle does not answer. */
-  isUnanswered(now_ms: number): boolean {
-    return this.#tries >= tries_max && now_ms - this.#sent_ms >= this.#wait_ms;
-  }
-
-  ask(request: FtpRequest): void {
+  /** Resolves with the answer; undefined: there is none. */
+  async ask(request: FtpRequest): Promise<FtpAnswer | undefined> {
     this.#sequence = (this.#sequence + 1) & 0xffff;
     this.#request = request;
     this.#sent_ms = Number.NEGATIVE_INFINITY;
     this.#tries = 0;
+    return new Promise((resolve) => {
+      this.#settle = resolve;
+    });
   }
 
   /** Returns the request to send now, or again without an answer. */
   next(now_ms: number): Frame | undefined {
-    if (!this.#request || this.#tries >= tries_max || now_ms - this.#sent_ms < this.#wait_ms)
+    if (!this.#request || now_ms - this.#sent_ms < this.#wait_ms) return undefined;
+    if (this.#tries >= tries_max) {
+      this.#end(undefined);
       return undefined;
+    }
     this.#tries += 1;
     this.#sent_ms = now_ms;
     const { opcode, session = 0, offset = 0, data = new Uint8Array() } = this.#request;
@@ -75,72 +78,43 @@ export class FtpExchange {
     return [...payload];
   }
 
-  /** Returns the answer to the request; undefined: it is none. */
-  receive(payload: Frame): FtpAnswer | undefined {
+  /** Takes the answer to the request; everything else is none. */
+  receive(payload: Frame): void {
     const [low = 0, high = 0, session = 0, opcode, size = 0, of] = payload;
     const isAnswer = opcode === acknowledged || opcode === refused;
-    if (!this.#request || of !== this.#request.opcode || !isAnswer) return undefined;
-    if ((low | (high << 8)) !== ((this.#sequence + 1) & 0xffff)) return undefined;
-    this.#request = undefined;
+    if (!this.#request || of !== this.#request.opcode || !isAnswer) return;
+    if ((low | (high << 8)) !== ((this.#sequence + 1) & 0xffff)) return;
     const data = Uint8Array.from(payload.slice(header_length, header_length + size));
-    return { session, data, ...(opcode === refused && { error: data[0] ?? 0 }) };
+    this.#end({ session, data, ...(opcode === refused && { error: data[0] ?? 0 }) });
+  }
+
+  #end(answer: FtpAnswer | undefined): void {
+    this.#request = undefined;
+    this.#settle(answer);
   }
 }
 
-export type FileResult = { readonly bytes: Uint8Array } | { readonly fault: string };
+type Ask = (request: FtpRequest) => Promise<FtpAnswer | undefined>;
 
-/** Reads one small file: opens it, reads it part by part, and closes it. */
-export class VehicleFile {
-  readonly #path: Uint8Array;
-  readonly #size_max: number;
-  readonly #exchange = new FtpExchange();
-  readonly #parts: number[] = [];
-  #session: number | undefined;
-  #closing: FileResult | undefined;
-  #result: FileResult | undefined;
-
-  constructor(path: string, size_max: number) {
-    this.#path = new TextEncoder().encode(path);
-    this.#size_max = size_max;
+/**
+ * Reads a file part by part, as long as `take` returns true, and closes it. Resolves with the error that ended it, which is
+ * `ftp_end_of_file` when all was read; `stopped` by `take`; undefined: the vehicle did not answer.
+ */
+export async function readFile(
+  ask: Ask,
+  path: string,
+  take: (data: Uint8Array) => boolean | Promise<boolean>,
+): Promise<number | 'stopped' | undefined> {
+  const opened = await ask({ opcode: ftp.open, data: new TextEncoder().encode(path) });
+  if (!opened || opened.error !== undefined) return opened?.error;
+  const { session } = opened;
+  let end: number | 'stopped' | undefined;
+  for (let offset = 0; end === undefined;) {
+    const part = await ask({ opcode: ftp.read, session, offset });
+    if (!part) return undefined;
+    offset += part.data.length;
+    end = part.error ?? ((await take(part.data)) ? undefined : 'stopped');
   }
-
-  /** Set once it was read and closed, or cannot be. */
-  get result(): FileResult | undefined {
-    return this.#result;
-  }
-
-  /** Returns the request to send now: the next one, or the same again without an answer. */
-  next(now_ms: number): Frame | undefined {
-    if (this.#result) return undefined;
-    if (!this.#exchange.isWaiting) this.#exchange.ask(this.#request());
-    if (this.#exchange.isUnanswered(now_ms)) this.#result = this.#closing ?? { fault: 'no answer' };
-    return this.#exchange.next(now_ms);
-  }
-
-  receive(payload: Frame): void {
-    const answer = this.#exchange.receive(payload);
-    if (!answer) return;
-    if (this.#closing) this.#result = this.#closing;
-    else if (answer.error !== undefined) this.#refused(answer.error);
-    else if (this.#session === undefined) this.#session = answer.session;
-    else this.#take(answer.data);
-  }
-
-  #refused(error: number): void {
-    const isEnd = error === ftp_end_of_file && this.#session !== undefined;
-    const result = isEnd ? { bytes: Uint8Array.from(this.#parts) } : { fault: `file error ${error}` };
-    if (this.#session === undefined) this.#result = result;
-    else this.#closing = result;
-  }
-
-  #take(data: Uint8Array): void {
-    for (const byte of data) this.#parts.push(byte);
-    if (this.#parts.length > this.#size_max) this.#closing = { fault: `larger than ${this.#size_max} bytes` };
-  }
-
-  #request(): FtpRequest {
-    if (this.#session === undefined) return { opcode: ftp.open, data: this.#path };
-    if (this.#closing) return { opcode: ftp.terminate, session: this.#session };
-    return { opcode: ftp.read, session: this.#session, offset: this.#parts.length };
-  }
+  await ask({ opcode: ftp.terminate, session });
+  return end;
 }
