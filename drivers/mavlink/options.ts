@@ -70,8 +70,8 @@ export const linkOptions = z.discriminatedUnion('kind', [
 ]);
 export type LinkOptions = z.output<typeof linkOptions>;
 
-/** What the link opens, as people write it. */
-export function addressOf(options: LinkOptions): string {
+/** What a link or an endpoint opens, as people write it. */
+export function addressOf(options: EndpointOptions | LinkOptions): string {
   return options.kind === 'serial'
     ? options.path
     : `${options.kind.replace('_', ' ')} ${options.host}:${options.port}`;
@@ -225,7 +225,7 @@ const vehicleOptions = z.strictObject({
 });
 
 function hasDistinctNames(endpoints: readonly z.output<typeof endpointOptions>[]): boolean {
-  const names = endpoints.map(({ name, kind, host, port }) => name ?? `${kind} ${host}:${port}`);
+  const names = endpoints.map((each) => each.name ?? addressOf(each));
   return new Set(names).size === names.length;
 }
 
@@ -325,7 +325,7 @@ export const mavlinkOptions = z.strictObject({
 });
 export type MavlinkOptions = z.output<typeof mavlinkOptions>;
 
-type VehicleOptions = MavlinkOptions['vehicles'][string];
+export type VehicleOptions = MavlinkOptions['vehicles'][string];
 
 /** Returns what is configured for the vehicle with this key. */
 export function ownOptions({ vehicles }: MavlinkOptions, asset_key: string): VehicleOptions | undefined {

@@ -8,7 +8,7 @@ import type { Vehicle } from './vehicles/vehicle.ts';
 import type { DeviceReport } from '../../src/toolkit/driver/driver.ts';
 import { type LinkOptions, addressOf } from './options.ts';
 import { texts as link_texts } from './links/texts.ts';
-import type { EndpointStats } from './forward/endpoint-host.ts';
+import type { EndpointStats } from './forward/endpoint.ts';
 
 /** Components shown for one link; more would not fit a line. */
 const components_shown_max = 8;

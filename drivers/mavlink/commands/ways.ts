@@ -57,9 +57,9 @@ export class Ways {
   /** Over which link the vehicle was asked. */
   #probed: Contact | undefined;
   /** An answer may be to an earlier command with this number, whose answer is late. */
-  #isAmbiguous = false;
+  isAmbiguous = false;
   /** When the newest answer came. */
-  #newest_ms = 0;
+  newest_ms = 0;
 
   constructor(to: Addressee, order: Order) {
     this.#to = to;
@@ -70,22 +70,14 @@ export class Ways {
     };
   }
 
-  get isAmbiguous(): boolean {
-    return this.#isAmbiguous;
-  }
-
-  get newest_ms(): number {
-    return this.#newest_ms;
-  }
-
   /** The effect was seen over one of them, also if the pilot has ended it since. */
   get was_seen(): boolean {
-    return this.#all.some(({ effect }) => effect.was_seen);
+    return this.#all.some((way) => way.was_seen);
   }
 
   /** It was shown; whether by the same start of the autopilot may not be known yet. */
   get wasShown(): boolean {
-    return this.#all.some(({ effect }) => effect.wasShown);
+    return this.#all.some((way) => way.wasShown);
   }
 
   /** What has not been observed. */
@@ -96,7 +88,7 @@ export class Ways {
 
   /** Where the effect was seen; the link in use when it was not. */
   get seen_over(): Contact {
-    return this.#all.find(({ effect }) => effect.isObserved())?.contact ?? this.#to.contact;
+    return this.#all.find((way) => way.isObserved())?.contact ?? this.#to.contact;
   }
 
   /** The living ones, which may have changed since the command was sent, and all that were used. */
@@ -115,7 +107,7 @@ export class Ways {
     this.#since_ms = now_ms;
     for (const way of this.#all) {
       const { unanswered, isHighLatency } = way.contact;
-      this.#isAmbiguous ||= unanswered.isAmbiguous(this.#order.command, now_ms, { isFar: isHighLatency });
+      this.isAmbiguous ||= unanswered.isAmbiguous(this.#order.command, now_ms, { isFar: isHighLatency });
       way.begin(now_ms);
     }
   }
@@ -194,18 +186,18 @@ export class Ways {
   newestAck(): Ack | undefined {
     const newest = this.#all.flatMap((way) => way.newestAck() ?? []).toSorted((a, b) => b.at_ms - a.at_ms);
     const [latest] = newest;
-    if (latest) this.#newest_ms = latest.at_ms;
+    if (latest) this.newest_ms = latest.at_ms;
     return (newest.find(({ ack }) => ack.result === result_accepted) ?? latest)?.ack;
   }
 
   /** Whether the effect was seen: not a state that was as expected before, which is no evidence without an answer. */
   wasSeen(): boolean {
-    return this.#all.map(({ effect }) => effect.wasSeen()).includes(true);
+    return this.#all.map((way) => way.wasSeen()).includes(true);
   }
 
   /** Whether messages since the command was sent show it. */
   isObserved(): boolean {
-    return this.#all.map(({ effect }) => effect.isObserved()).includes(true);
+    return this.#all.map((way) => way.isObserved()).includes(true);
   }
 
   /** Returns the different texts of the vehicle since then. */
@@ -223,30 +215,48 @@ export class Ways {
   }
 }
 
+/** What was known of a vehicle before the command was sent, over all its links. */
+interface Before {
+  /** The state was already as expected: without an answer it is no evidence. */
+  readonly was_already: boolean;
+  readonly has_clock: boolean;
+}
+
+/**
+ * The command over one link. HEARTBEAT has no clock, and a vehicle that has restarted may be disarmed or in a mode as ordered. So the
+ * effect counts once a message with the clock of the same start has followed it; a restart that the clock shows clears what was
+ * received. Where no clock is received, a restart cannot be known, and the effect counts at once.
+ */
 class Way {
   readonly contact: Contact;
-  readonly effect: Effect;
+  /** When the last copy was sent. */
+  sent_ms = Number.NEGATIVE_INFINITY;
+  /** The effect was seen, also if the pilot has ended it since. */
+  was_seen = false;
   readonly #order: Order;
+  readonly #before: Before;
   #since_ms = Number.POSITIVE_INFINITY;
   /** Answers that may still arrive to copies of an earlier command with this number. */
   #others = 0;
-  #sent_ms = Number.NEGATIVE_INFINITY;
+  /** Number of messages when the effect was shown. */
+  #shown_at: number | undefined;
 
   constructor(contact: Contact, order: Order, before: Before) {
     this.contact = contact;
     this.#order = order;
-    this.effect = new Effect(contact, order, before);
+    this.#before = before;
   }
 
-  /** When the last copy was sent. */
-  get sent_ms(): number {
-    return this.#sent_ms;
+  /** The effect was shown; whether by the same start of the autopilot may not be known yet. */
+  get wasShown(): boolean {
+    return this.was_seen || this.#shown_at !== undefined;
   }
 
+  /** The command is sent, in another form or for the first time: only what is received from now on counts. */
   begin(now_ms: number): void {
     this.#since_ms = now_ms;
     this.#others = this.contact.unanswered.count(this.#order.command, now_ms);
-    this.effect.sent(now_ms);
+    this.#shown_at = undefined;
   }
 
   send(how: { readonly form: Form; readonly confirmation: number }): boolean {
@@ -254,13 +264,13 @@ class Way {
     const now_ms = performance.now();
     if (!this.#order.send(contact, how)) return false;
     contact.unanswered.sent(this.#order.command, now_ms);
-    this.#sent_ms = performance.now();
+    this.sent_ms = performance.now();
     return true;
   }
 
   sendOlder(sendOlder: NonNullable<Order['fallback']>): string | undefined {
     const obstacle = sendOlder(this.contact);
-    if (obstacle === undefined) this.#sent_ms = performance.now();
+    if (obstacle === undefined) this.sent_ms = performance.now();
     return obstacle;
   }
 
@@ -279,68 +289,20 @@ class Way {
   }
 
   discardUnsent(): void {
-    if (this.#sent_ms > 0) this.contact.discardUnsent(this.#sent_ms);
-  }
-}
-
-// Whether a vehicle has shown the effect of a command over one link, and has not restarted before it did.
-
-/** What was known of a vehicle before the command was sent, over all its links. */
-interface Before {
-  /** The state was already as expected: without an answer it is no evidence. */
-  readonly was_already: boolean;
-  readonly has_clock: boolean;
-}
-
-/**
- * HEARTBEAT has no clock, and a vehicle that has restarted may be disarmed or in a mode as ordered. So the effect counts once a
- * message with the clock of the same start has followed it; a restart that the clock shows clears what was received. Where no
- * clock is received, a restart cannot be known, and the effect counts at once.
- */
-class Effect {
-  readonly #contact: Contact;
-  readonly #order: Order;
-  readonly #was_already: boolean;
-  readonly #has_clock: boolean;
-  #since_ms = Number.POSITIVE_INFINITY;
-  /** Number of messages when the effect was shown. */
-  #shown_at: number | undefined;
-  #was_seen = false;
-
-  constructor(contact: Contact, order: Order, { was_already, has_clock }: Before) {
-    this.#contact = contact;
-    this.#order = order;
-    this.#was_already = was_already;
-    this.#has_clock = has_clock;
+    if (this.sent_ms > 0) this.contact.discardUnsent(this.sent_ms);
   }
 
-  /** It was seen, also if the pilot has ended it since. */
-  get was_seen(): boolean {
-    return this.#was_seen;
-  }
-
-  /** It was shown; whether by the same start of the autopilot may not be known yet. */
-  get wasShown(): boolean {
-    return this.#was_seen || this.#shown_at !== undefined;
-  }
-
-  /** The command is sent, in another form or for the first time: only what is received from now on counts. */
-  sent(now_ms: number): void {
-    this.#since_ms = now_ms;
-    this.#shown_at = undefined;
-  }
-
-  /** Whether messages since the command was sent show it. */
+  /** Whether messages since the command was sent show the effect. */
   isObserved(): boolean {
-    const { clock } = this.#contact;
-    if (this.#order.isObserved(this.#contact, this.#since_ms)) this.#shown_at ??= clock.messages;
+    const { clock } = this.contact;
+    if (this.#order.isObserved(this.contact, this.#since_ms)) this.#shown_at ??= clock.messages;
     if (this.#shown_at === undefined) return false;
-    return !this.#has_clock || clock.wasHeardSince(this.#shown_at);
+    return !this.#before.has_clock || clock.wasHeardSince(this.#shown_at);
   }
 
   /** Whether the effect was seen: not a state that was as expected before, which is no evidence without an answer. */
   wasSeen(): boolean {
-    this.#was_seen ||= !this.#was_already && this.isObserved();
-    return this.#was_seen;
+    this.was_seen ||= !this.#before.was_already && this.isObserved();
+    return this.was_seen;
   }
 }

@@ -5,7 +5,6 @@ import type { Link } from '../links/link.ts';
 import { isSameHardware } from '../reports/hardware.ts';
 import type { Contact } from './contact.ts';
 import { texts } from './texts.ts';
-import type { Vehicle } from './vehicle.ts';
 
 const live_ms = 2_500;
 const hosts_shown_max = 4;
@@ -18,11 +17,7 @@ export interface SharedIds {
   readonly apart: ReadonlySet<Contact>;
 }
 
-export function sharedIds(
-  contacts: ReadonlySet<Contact>,
-  vehicleOf: (contact: Contact) => Vehicle | undefined,
-  now_ms: number,
-): SharedIds {
+export function sharedIds(contacts: ReadonlySet<Contact>, now_ms: number): SharedIds {
   const confusable = new Set<Contact>();
   const apart = new Set<Contact>();
   const live = [...contacts].filter(({ last_ms }) => now_ms - last_ms < live_ms);
@@ -33,8 +28,7 @@ export function sharedIds(
       if (other.sysid !== one.sysid) continue;
       const are_apart = areApart(one, other);
       const is_mixed = !are_apart && (one.isShared(now_ms) || other.isShared(now_ms));
-      if (is_mixed || areDifferent(one, other, vehicleOf))
-        (are_apart ? apart : confusable).add(one).add(other);
+      if (is_mixed || areDifferent(one, other)) (are_apart ? apart : confusable).add(one).add(other);
     }
   }
   return { confusable, apart };
@@ -45,16 +39,11 @@ function areApart(one: Contact, other: Contact): boolean {
   return one.source !== other.source && !(one.isNamed && other.isNamed);
 }
 
-function areDifferent(
-  one: Contact,
-  other: Contact,
-  vehicleOf: (contact: Contact) => Vehicle | undefined,
-): boolean {
+function areDifferent(one: Contact, other: Contact): boolean {
   if (one.compid !== other.compid || !overlap(one, other)) return false;
-  const [vehicle, other_vehicle] = [vehicleOf(one), vehicleOf(other)];
-  if (vehicle === undefined || other_vehicle === undefined) return false;
+  if (one.vehicle === undefined || other.vehicle === undefined) return false;
   // Over a satellite a vehicle reports neither.
-  if (one.isHighLatency || other.isHighLatency) return vehicle !== other_vehicle;
+  if (one.isHighLatency || other.isHighLatency) return one.vehicle !== other.vehicle;
   const isSame = isSameHardware(one.hardware.id, other.hardware.id);
   // Without a hardware id, a vehicle that is received from both places at once is recognised by its clock.
   return isSame === undefined ? one.clock.hasSameStart(other.clock) === false : !isSame;

@@ -24,39 +24,41 @@ import { Overturned } from '../reports/overturned.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import { OwnHeartbeats, Burst } from '../reports/own-heartbeats.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
-import { type EffectReport, sendRequest, Streams, type StreamRates } from './streams.ts';
+import type { MavlinkOptions } from '../options.ts';
+import type { Rivals } from './conflicts.ts';
+import { sendRequest, Streams } from './streams.ts';
 import { UnansweredCopies } from '../reports/unanswered.ts';
+import type { Vehicle } from './vehicle.ts';
 
 const usual_component = 1;
 
 type CommandAck = Messages['COMMAND_ACK'];
 
-export interface ContactParts {
+interface ContactParts {
   readonly link: Link;
   readonly peer: string;
   readonly sysid: number;
   readonly compid: number;
-  readonly out: Outgoing;
-  readonly rates: StreamRates;
-  readonly passive: boolean;
   /** Whether the configuration names where it is received from, or its frames are signed. */
   readonly isNamed: boolean;
   readonly now_ms: number;
   /** What is known of the heartbeats under its ids from before a silence; undefined: nothing. */
   readonly heartbeats?: OwnHeartbeats | undefined;
-  /** Another station of the link that uses our ids. */
-  readonly rival: {
-    readonly isPresent: (now_ms: number) => boolean;
-    readonly seen: (now_ms: number) => void;
-  };
+}
+
+/** What the autopilots of a driver share, and who is told what they report. */
+export interface ContactHost {
+  readonly out: Outgoing;
+  readonly options: Pick<MavlinkOptions, 'passive' | 'streams'>;
+  readonly rivals: Pick<Rivals, 'isAt' | 'seen'>;
   /** What is known of the events of firmwares. */
   readonly metadata: KnownMetadata;
   /** The metadata of the events could not be read. */
-  readonly onMetadataFault: (contact: Contact, reason: string) => void;
+  metadataFault(contact: Contact, reason: string): void;
   /** Receives a complete text of the vehicle. */
-  readonly onText: (contact: Contact, text: StatusText, now_ms: number) => void;
+  text(contact: Contact, text: StatusText, now_ms: number): void;
   /** Receives an event that was not received before. */
-  readonly onEvent: (contact: Contact, event: VehicleEvent, now_ms: number) => void;
+  event(contact: Contact, event: VehicleEvent, now_ms: number): void;
 }
 
 /** An autopilot does not start twice within this time. */
@@ -121,6 +123,10 @@ export class Contact {
   mav_type = 0;
   /** The key of its asset, provisional until the hardware id is known. */
   asset_key: string;
+  /** The vehicle that it receives, once that is known. */
+  vehicle: Vehicle | undefined;
+  /** When it was given to its vehicle. */
+  identified_ms = Number.NEGATIVE_INFINITY;
   /** Whether it is taken for the vehicle that was received here before a silence, and has not confirmed that. */
   isPresumed = false;
   /** Number of observed restarts of the autopilot. */
@@ -136,16 +142,12 @@ export class Contact {
   readonly #metadata: MetadataFetch;
   readonly unanswered = new UnansweredCopies();
   readonly overturned = new Overturned();
-  readonly #out: Outgoing;
-  readonly #rival: ContactParts['rival'];
+  readonly #host: ContactHost;
   /** Answers by what tells them apart. */
   readonly #copies = new FrameCopies();
-  readonly #onEvent: ContactParts['onEvent'];
-  readonly #onText: ContactParts['onText'];
   readonly #statusTexts = new StatusTexts();
-  readonly #rates: StreamRates;
-  readonly #passive: boolean;
-  #streams: Streams | undefined;
+  /** Undefined until its first heartbeat. */
+  streams: Streams | undefined;
   #restarted_ms = Number.NEGATIVE_INFINITY;
   #shared_ms = Number.NEGATIVE_INFINITY;
   readonly #quadplane = new QuadplaneEvidence();
@@ -161,7 +163,7 @@ export class Contact {
   #probed: Contact['probed'];
   #isHighLatency = false;
 
-  constructor({ link, peer, sysid, compid, out, rates, passive, isNamed, now_ms, ...more }: ContactParts) {
+  constructor({ link, peer, sysid, compid, isNamed, now_ms, heartbeats }: ContactParts, host: ContactHost) {
     this.link = link;
     this.peer = peer;
     this.source = sourceOf(peer);
@@ -171,14 +173,9 @@ export class Contact {
     this.asset_key = assetKeyOf({ uid: undefined, sysid, compid });
     this.first_ms = now_ms;
     this.last_ms = now_ms;
-    this.#out = out;
-    this.#rates = rates;
-    this.#passive = passive;
-    this.#onText = more.onText;
-    this.#onEvent = more.onEvent;
-    this.#rival = more.rival;
-    this.#metadata = new MetadataFetch(more.metadata, (reason) => more.onMetadataFault(this, reason));
-    this.heartbeats = more.heartbeats ?? new OwnHeartbeats();
+    this.#host = host;
+    this.#metadata = new MetadataFetch(host.metadata, (reason) => host.metadataFault(this, reason));
+    this.heartbeats = heartbeats ?? new OwnHeartbeats();
   }
 
   /** Whether it is received by HIGH_LATENCY2 alone. */
@@ -201,21 +198,21 @@ export class Contact {
   speaks(version: MavlinkVersion, now_ms: number): void {
     const isNewer = version > this.#version;
     this.#version = version;
-    if (isNewer && this.hardware.awaitsLonger) this.#streams?.requestIdentity(now_ms);
+    if (isNewer && this.hardware.awaitsLonger) this.streams?.requestIdentity(now_ms);
   }
 
   /** Whether it has said which hardware it is, or that it cannot, and will not say more soon. */
   hasAnswered(now_ms: number): boolean {
     const { id, awaitsLonger } = this.hardware;
-    if (awaitsLonger && !this.#passive)
+    if (awaitsLonger && !this.#host.options.passive)
       return id !== undefined && now_ms - this.#answered_ms > longer_id_wait_ms;
     const hasReported = this.latest.last('AUTOPILOT_VERSION') !== undefined;
-    return id !== undefined || hasReported || this.#streams?.hasNoIdentity === true;
+    return id !== undefined || hasReported || this.streams?.hasNoIdentity === true;
   }
 
   /** Whether it answers nothing that is sent to it here. */
   get isDeaf(): boolean {
-    return this.#streams?.isIgnored === true && !this.isHighLatency;
+    return this.streams?.isIgnored === true && !this.isHighLatency;
   }
 
   /** When it was first received, or has restarted: it reports what is requested from it within the next seconds. */
@@ -228,8 +225,7 @@ export class Contact {
    * or is lost: no link lets a frame overtake another.
    */
   probe(now_ms: number): void {
-    const target = { target_system: this.sysid, target_component: this.compid };
-    this.send('TIMESYNC', { tc1: 0, ts1: Math.round(now_ms * probe_units_per_ms), ...target });
+    this.send('TIMESYNC', { tc1: 0, ts1: Math.round(now_ms * probe_units_per_ms), ...this.target });
   }
 
   /** The newest answer to one: when that was sent, and when the answer was received. */
@@ -240,6 +236,11 @@ export class Contact {
   /** Whether it is an iNav or a Betaflight, which carry out no command (`src/main/telemetry/mavlink.c` of both). */
   get isTelemetryOnly(): boolean {
     return this.clock.countsMicroseconds;
+  }
+
+  /** The fields that address a message to it. */
+  get target(): { readonly target_system: number; readonly target_component: number } {
+    return { target_system: this.sysid, target_component: this.compid };
   }
 
   /** Boot time of the autopilot on our clock; undefined until it is reported. */
@@ -254,7 +255,7 @@ export class Contact {
 
   /** Whether a message is addressed to us and not to another station. */
   isToUs(message: { readonly target_system: number; readonly target_component: number }): boolean {
-    const { sysid, compid } = this.#out;
+    const { sysid, compid } = this.#host.out;
     return message.target_system === sysid && message.target_component === compid;
   }
 
@@ -270,7 +271,7 @@ export class Contact {
 
   /** Whether another station uses our ids: the answers of the vehicle to it look like answers to us. */
   get hasRival(): boolean {
-    return this.#rival.isPresent(performance.now());
+    return this.#host.rivals.isAt(this, performance.now());
   }
 
   /** Whether it is no answer and no text that has been received before. */
@@ -280,27 +281,12 @@ export class Contact {
 
   /** Returns whether the link accepted the frame. */
   send<K extends keyof Messages>(name: K, fields: Messages[K]): boolean {
-    return this.#out.send(name, fields, this);
+    return this.#host.out.send(name, fields, this);
   }
 
   /** Discards frames that were sent until `sent_ms` and have not left this machine. */
   discardUnsent(sent_ms: number): void {
     this.link.discard(this.peer, sent_ms);
-  }
-
-  /** Requests what will show the effect of a command. */
-  requestReport(report: EffectReport): void {
-    this.#streams?.requestReport(report);
-  }
-
-  /** Requests when its flight began, once. */
-  requestFlight(): void {
-    this.#streams?.requestFlight();
-  }
-
-  /** Requests which cameras it answers for, once. */
-  requestCameras(): void {
-    this.#streams?.requestCameras();
   }
 
   /** Returns whether the message counts: what another program sends in its place is not of the vehicle. */
@@ -310,7 +296,7 @@ export class Contact {
     if (this.clock.receive(message, now_ms)) this.#restart(now_ms);
     this.#store(message, now_ms);
     this.overturned.receive(message, now_ms);
-    this.#streams?.received(message.name, now_ms);
+    this.streams?.received(message.name, now_ms);
     const { name, fields } = message;
     if (name === 'HEARTBEAT') this.#beat(fields, now_ms);
     else if (name === 'COMMAND_ACK') this.#acknowledge(fields, now_ms);
@@ -333,10 +319,10 @@ export class Contact {
 
   tick(now_ms: number): void {
     for (const text of this.#statusTexts.overdue(now_ms)) this.#addText(text, now_ms);
-    if (this.#passive || this.isHighLatency || !this.link.hasRoom(this.peer)) return;
-    const request = this.#streams?.next(now_ms);
+    if (this.#host.options.passive || this.isHighLatency || !this.link.hasRoom(this.peer)) return;
+    const request = this.streams?.next(now_ms);
     if (request) sendRequest(request, this);
-    const target = { target_system: this.sysid, target_component: this.compid };
+    const { target } = this;
     if (this.#quadplane.isDue(now_ms))
       this.send('PARAM_REQUEST_READ', { ...target, param_id: quadplane_parameter, param_index: -1 });
     const payload = this.#metadata.next(now_ms);
@@ -356,8 +342,8 @@ export class Contact {
     } else if (name === 'TIMESYNC') {
       this.#noteProbe(fields, now_ms);
     } else if (name === 'EVENT' && this.events.take(fields)) {
-      this.#streams?.requestMetadata();
-      this.#onEvent(this, fields, now_ms);
+      this.streams?.request('metadata');
+      this.#host.event(this, fields, now_ms);
     }
   }
 
@@ -382,12 +368,13 @@ export class Contact {
     this.#isHighLatency = false;
     this.#beat_ms = now_ms;
     if (isArmed(heartbeat)) this.armed_ms = now_ms;
-    if (!this.#streams || found !== this.autopilot) this.#streams = new Streams(found, this.#rates, now_ms);
+    if (!this.streams || found !== this.autopilot)
+      this.streams = new Streams(found, this.#host.options.streams, now_ms);
     this.autopilot = found;
     const listed = modeToList(found, this.kind, { ...heartbeat, offered: this.modes });
-    if (listed !== undefined) this.#streams.requestModes(listed);
+    if (listed !== undefined) this.streams.requestModes(listed);
     if (!this.#beats.note(now_ms)) return;
-    this.#streams.recheckIdentity(now_ms);
+    this.streams.recheckIdentity(now_ms);
     // Neither shows two vehicles alone: another program may send heartbeats, and a second radio of the same vehicle may be slow.
     if (now_ms - this.clock.twofold_ms < two_clocks_ms) this.#shared_ms = now_ms;
   }
@@ -411,10 +398,10 @@ export class Contact {
   }
 
   #acknowledge(ack: CommandAck, now_ms: number): void {
-    if (!this.#out.isForUs(ack)) return;
-    if (this.#out.isUnexpected(ack, now_ms)) this.#rival.seen(now_ms);
+    if (!this.#host.out.isForUs(ack)) return;
+    if (this.#host.out.isUnexpected(ack, now_ms)) this.#host.rivals.seen(this, now_ms);
     if (stream_requests.has(ack.command)) {
-      this.#streams?.acknowledged(ack.command, ack.result);
+      this.streams?.acknowledged(ack.command, ack.result);
       return;
     }
     // It may be to a command of the other station.
@@ -435,7 +422,7 @@ export class Contact {
     if (!text) return;
     this.texts.push({ text, at_ms: now_ms });
     if (this.texts.length > texts_max) this.texts.shift();
-    this.#onText(this, text, now_ms);
+    this.#host.text(this, text, now_ms);
   }
 
   #receiveState(state: Messages['EXTENDED_SYS_STATE'], now_ms: number): void {
@@ -455,7 +442,7 @@ export class Contact {
     const before = hardware.id;
     const isOther = hardware.receive(version, { in: this.#version, boots, now_ms });
     // The next answers show whether the earlier one comes back.
-    if (isOther && !this.isShared(now_ms)) this.#streams?.requestIdentity(now_ms);
+    if (isOther && !this.isShared(now_ms)) this.streams?.requestIdentity(now_ms);
     if (hardware.twofold_ms === now_ms) this.#shared_ms = now_ms;
     const [uid] = hardware.names;
     // Another number of the same vehicle does not change its key.
@@ -475,7 +462,7 @@ export class Contact {
     this.events.restart();
     this.#metadata.restart();
     // While a vehicle seems to restart with each message, nothing is requested from it.
-    if (now_ms - this.#restarted_ms >= restart_pause_ms) this.#streams?.restart(now_ms);
+    if (now_ms - this.#restarted_ms >= restart_pause_ms) this.streams?.restart(now_ms);
     this.#restarted_ms = now_ms;
   }
 }

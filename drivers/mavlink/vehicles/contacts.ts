@@ -1,8 +1,7 @@
 /** The received autopilots, indexed by link and peer so that a look-up builds no key. */
-import { type Contact, sourceOf } from './contact.ts';
+import type { Contact } from './contact.ts';
 import type { Link } from '../links/link.ts';
-import { type Newcomer, type Roles, Slots } from './newcomers.ts';
-import type { Vehicle } from './vehicle.ts';
+import { type Newcomer, Slots } from './newcomers.ts';
 
 interface Sender {
   readonly sysid: number;
@@ -12,8 +11,6 @@ interface Sender {
 export class Contacts {
   readonly #all = new Set<Contact>();
   readonly #by_link = new Map<Link, Map<string, Contact[]>>();
-  /** Counted, since each new sender of a flood asks. */
-  readonly #of_source = new Map<Link, Map<string, number>>();
   readonly #slots = new Slots();
 
   get all(): ReadonlySet<Contact> {
@@ -33,10 +30,8 @@ export class Contacts {
   }
 
   /** Whether one more autopilot can be added, and which one must be dropped for it. */
-  slotFor(from: Newcomer, roles: Roles): ReturnType<Slots['slotFor']> {
-    const source = sourceOf(from.peer);
-    const of_source = this.#of_source.get(from.link)?.get(source) ?? 0;
-    return this.#slots.slotFor({ ...from, source, of_source }, this.#all, roles);
+  slotFor(from: Newcomer): ReturnType<Slots['slotFor']> {
+    return this.#slots.slotFor(from, this.#all);
   }
 
   add(contact: Contact): void {
@@ -45,24 +40,14 @@ export class Contacts {
     const by_peer = this.#by_link.get(link) ?? new Map<string, Contact[]>();
     this.#by_link.set(link, by_peer);
     by_peer.set(peer, [...this.at(link, peer), contact]);
-    this.#count(contact, 1);
   }
 
   delete(contact: Contact): void {
     const { link, peer } = contact;
     if (!this.#all.delete(contact)) return;
-    this.#count(contact, -1);
     const left = this.at(link, peer).filter((each) => each !== contact);
     if (left.length > 0) this.#by_link.get(link)?.set(peer, left);
     else this.#by_link.get(link)?.delete(peer);
-  }
-
-  #count({ link, source }: Contact, change: 1 | -1): void {
-    const counts = this.#of_source.get(link) ?? new Map<string, number>();
-    this.#of_source.set(link, counts);
-    const count = (counts.get(source) ?? 0) + change;
-    if (count > 0) counts.set(source, count);
-    else counts.delete(source);
   }
 }
 
@@ -83,8 +68,8 @@ export interface Route {
   readonly isNamesake: boolean;
 }
 
-export function routeOf(contact: Contact, vehicle: Vehicle | undefined): Route {
-  const { sysid, compid, link, peer } = contact;
+export function routeOf(contact: Contact): Route {
+  const { sysid, compid, link, peer, vehicle } = contact;
   const isActive = !vehicle || vehicle.active === contact;
   const isNamesake = vehicle?.namesake !== undefined && !vehicle.hasHosts && !contact.isNamed;
   return { sysid, compid, link, peer, asset_key: vehicle?.asset_key, isActive, isNamesake };

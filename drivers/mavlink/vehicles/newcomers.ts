@@ -5,7 +5,7 @@
 import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import type { Rate } from '../../../src/platform/token-bucket.ts';
-import type { Contact } from './contact.ts';
+import { type Contact, sourceOf } from './contact.ts';
 
 /** Autopilots that are tracked at the same time. */
 export const contacts_max = 128;
@@ -111,12 +111,6 @@ export class VehicleSlots {
   }
 }
 
-export interface Roles {
-  readonly isVehicle: (contact: Contact) => boolean;
-  /** Whether its vehicle is served through it, and not only received by it too. */
-  readonly isActive: (contact: Contact) => boolean;
-}
-
 /** A message of a sender that could be another autopilot. */
 export interface Newcomer extends Pick<Contact, 'link' | 'peer'> {
   readonly frame: Pick<Contact, 'compid' | 'sysid'>;
@@ -136,19 +130,20 @@ export class Slots {
    * one.
    */
   slotFor(
-    from: Newcomer & { readonly source: string; readonly of_source: number },
+    from: Newcomer,
     contacts: ReadonlySet<Contact>,
-    { isVehicle, isActive }: Roles,
   ): { readonly hasSlot: boolean; readonly victim: Contact | undefined; readonly limit: number } {
-    const isSourceFull = from.of_source >= source_contacts_max;
+    const source = sourceOf(from.peer);
+    const own = [...contacts].filter((each) => each.link === from.link && each.source === source);
+    const isSourceFull = own.length >= source_contacts_max;
     const limit = isSourceFull ? source_contacts_max : contacts_max;
     if (!isSourceFull && contacts.size < contacts_max) return { hasSlot: true, victim: undefined, limit };
     // The next message of a satellite modem may be minutes away.
     const wait = from.link.high_latency ? undefined : this.#wait(from);
     if (wait && !this.#isNext(wait)) return { hasSlot: false, victim: undefined, limit };
-    const isOwn = (each: Contact): boolean => each.link === from.link && each.source === from.source;
-    const spare = [...contacts].filter((each) => (isSourceFull ? isOwn(each) : !isActive(each)));
-    const unannounced = spare.filter((each) => !isVehicle(each));
+    // Of the others those by which a vehicle is not served, but only received too.
+    const spare = isSourceFull ? own : [...contacts].filter((each) => each.vehicle?.active !== each);
+    const unannounced = spare.filter(({ vehicle }) => vehicle === undefined);
     const mayTakeVehicle = !isSourceFull && unannounced.length === 0;
     const victim = mayTakeVehicle
       ? oldest(ofLargestSource(spare))

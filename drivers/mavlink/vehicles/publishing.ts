@@ -216,7 +216,7 @@ export class Publishing {
     const { armed, mode, pre_arm_check, pre_arm_reasons, estimator } = situation;
     const sensors = contact.latest.fresh('SYS_STATUS', status_fresh_ms, now_ms);
     const flight_time_s = this.#flight.seconds(situation, contact, now_ms);
-    if (flight_time_s === undefined && situation.airborne === true) contact.requestFlight();
+    if (flight_time_s === undefined && situation.airborne === true) contact.streams?.request('flight');
     this.#sink.publish('sys_status', {
       armed,
       flight_mode: mode,

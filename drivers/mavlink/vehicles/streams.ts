@@ -1,12 +1,10 @@
 /** Requests the messages that feeds and commands need from one autopilot, again when they stop. */
+import type { MavlinkOptions } from '../options.ts';
 import type { Autopilot } from '../reports/kind.ts';
 import type { Messages } from '../wire/messages.ts';
+import type { Contact } from './contact.ts';
 
-export interface StreamRates {
-  readonly position_hz: number;
-  readonly attitude_hz: number;
-  readonly status_hz: number;
-}
+type StreamRates = MavlinkOptions['streams'];
 
 /** A request to send. */
 export type StreamRequest =
@@ -87,21 +85,23 @@ const command_set_interval = 511;
 const command_request_capabilities = 520;
 const home = 'HOME_POSITION';
 
-/** PX4 from 1.14, and before. */
-const metadata: readonly Wanted[] = [
-  { name: 'COMPONENT_METADATA', msgid: 397, once: true },
-  { name: 'COMPONENT_INFORMATION', msgid: 395, once: true },
-];
 /** A PX4 has eight external modes. */
 const lists_max = 16;
 const available_modes: Wanted = { name: 'AVAILABLE_MODES', msgid: 435, once: true };
 
-/** Cameras that the autopilot answers for, and then their streams: ArduPilot from 4.4. Others refuse it. */
-const cameras: Wanted = { name: 'CAMERA_INFORMATION', msgid: 259, once: true, late: true };
-const camera_streams: Wanted = { name: 'VIDEO_STREAM_INFORMATION', msgid: 269, once: true, late: true };
-
-/** When the flight began: PX4, and ArduPilot from 4.6 (ArduPilot#25489). */
-const flight: Wanted = { name: 'FLIGHT_INFORMATION', msgid: 264, once: true, late: true };
+/** What is requested once, when it is needed. */
+const on_demand = {
+  /** Where the metadata of the events is: PX4 from 1.14, and before. */
+  metadata: [
+    { name: 'COMPONENT_METADATA', msgid: 397, once: true },
+    { name: 'COMPONENT_INFORMATION', msgid: 395, once: true },
+  ],
+  /** Which cameras the autopilot answers for, and then their streams: ArduPilot from 4.4. Others refuse it. */
+  cameras: [{ name: 'CAMERA_INFORMATION', msgid: 259, once: true, late: true }],
+  camera_streams: [{ name: 'VIDEO_STREAM_INFORMATION', msgid: 269, once: true, late: true }],
+  /** When the flight began: PX4, and ArduPilot from 4.6 (ArduPilot#25489). */
+  flight: [{ name: 'FLIGHT_INFORMATION', msgid: 264, once: true, late: true }],
+} as const satisfies Record<string, readonly Wanted[]>;
 
 /** What only some commands need, and is requested for them. */
 const reports = {
@@ -112,8 +112,6 @@ const reports = {
   /** Direction and distance of the target, also while the vehicle avoids an obstacle on its way. */
   way: { name: 'NAV_CONTROLLER_OUTPUT', msgid: 62, interval_ms: effect_interval_ms, once: true },
 } as const satisfies Record<string, Wanted>;
-
-export type EffectReport = keyof typeof reports;
 
 export function wantedMessages(autopilot: Autopilot, rates: StreamRates): readonly Wanted[] {
   const hud_ms = 1_000 / rates.position_hz;
@@ -208,27 +206,12 @@ export class Streams {
     this.#want(available_modes);
   }
 
-  /** Requests where the metadata of the events is. */
-  requestMetadata(): void {
-    for (const wanted of metadata) this.#wantOnce(wanted);
-  }
-
-  /** Requests when its flight began. */
-  requestFlight(): void {
-    this.#wantOnce(flight);
-  }
-
-  /** Requests which cameras it answers for. */
-  requestCameras(): void {
-    this.#wantOnce(cameras);
-  }
-
-  #wantOnce(wanted: Wanted): void {
-    if (!this.#wants.has(wanted.name)) this.#want(wanted);
+  request(what: keyof typeof on_demand): void {
+    for (const wanted of on_demand[what]) if (!this.#wants.has(wanted.name)) this.#want(wanted);
   }
 
   /** Requests what will show the effect of a command. */
-  requestReport(report: EffectReport): void {
+  requestReport(report: keyof typeof reports): void {
     const wanted = reports[report];
     const known = this.#wants.get(wanted.name)?.wanted.interval_ms ?? Number.POSITIVE_INFINITY;
     if (known > wanted.interval_ms) this.#want(wanted);
@@ -247,7 +230,7 @@ export class Streams {
   received(name: keyof Messages, now_ms: number): void {
     this.#heard_ms = now_ms;
     if (name === 'AUTOPILOT_VERSION') this.#answers ??= 'bridge';
-    if (name === cameras.name) this.#wantOnce(camera_streams);
+    if (name === 'CAMERA_INFORMATION') this.request('camera_streams');
     const want = this.#wants.get(name);
     if (!want) return;
     want.received_ms = now_ms;
@@ -425,16 +408,9 @@ function presentUntil_ms({ received_ms, asks, wanted: { interval_ms, once } }: W
   return received_ms + Math.max(absent_min_ms, absent_intervals * interval_ms);
 }
 
-/** What can receive a request. */
-interface Asked {
-  readonly sysid: number;
-  readonly compid: number;
-  readonly send: <K extends keyof Messages>(name: K, fields: Messages[K]) => boolean;
-}
-
 /** Sends a request to an autopilot. */
-export function sendRequest(request: StreamRequest, asked: Asked): void {
-  const target = { target_system: asked.sysid, target_component: asked.compid };
+export function sendRequest(request: StreamRequest, asked: Pick<Contact, 'send' | 'target'>): void {
+  const { target } = asked;
   if (request.command === 'data_streams') {
     for (const [req_stream_id, rate] of legacy_streams) {
       const req_message_rate = Math.max(1, Math.round(request.rates[rate]));

@@ -1,13 +1,11 @@
 /** Assigns frames to vehicles, their parts and their radios by sender; identifies vehicles. */
-import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
-import type { DriverHost } from '../../../src/toolkit/driver/driver.ts';
 import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { Rivals, SharedIdLog, sharedIds } from './conflicts.ts';
-import { assetKeyOf, Contact, sourceOf } from './contact.ts';
+import { assetKeyOf, Contact, type ContactHost, sourceOf } from './contact.ts';
 import { Contacts, type Route, routeOf } from './contacts.ts';
 import type { Frame } from '../wire/frame.ts';
-import { cloneKeyOf, hardwareKeyOf, isKeyOf, isProvisional, nameOfClone, vehicleAsset } from './identity.ts';
+import { cloneKeyOf, hardwareKeyOf, isKeyOf, isProvisional, nameOfClone } from './identity.ts';
 import { autopilotOf, senderOf } from '../reports/kind.ts';
 import { isAmongHosts } from '../links/known-source.ts';
 import type { Link } from '../links/link.ts';
@@ -25,7 +23,7 @@ import {
   vehicles_max,
   VehicleSlots,
 } from './newcomers.ts';
-import { type CommandName, commandsOf, type MavlinkOptions, ownOptions } from '../options.ts';
+import { commandsOf, type MavlinkOptions, ownOptions } from '../options.ts';
 import type { Outgoing } from '../links/outgoing.ts';
 import { own_source, Parts } from './part.ts';
 import { SeenRecently } from '../../../src/platform/seen-recently.ts';
@@ -36,26 +34,11 @@ import { isSameHardware } from '../reports/hardware.ts';
 import { FrameCopies } from '../reports/frame-copies.ts';
 import { KnownMetadata } from '../reports/metadata-fetch.ts';
 import { texts } from './texts.ts';
-import { Vehicle, type VehicleParts } from './vehicle.ts';
+import { offlineAfter_ms, Vehicle, type VehicleHost } from './vehicle.ts';
 import { type Subject, VehicleLog } from './vehicle-log.ts';
-import type { Commanded, FlightLogs } from './addressee.ts';
-import type { Command } from '../../../src/toolkit/driver/command.ts';
 
 type RadioReport = Messages['RADIO_STATUS'];
 type RadioMessage = Extract<Decoded, { readonly name: 'RADIO' | 'RADIO_STATUS' }>;
-
-interface RadioSource<C> {
-  readonly link: Link;
-  readonly peer: string;
-  readonly contact: C | undefined;
-  readonly now_ms: number;
-}
-
-/** A vehicle, and the contact by which it is served. */
-interface Served<C> {
-  readonly active: C & { readonly link: Link; readonly peer: string };
-  readonly receiveRadio: (report: RadioReport) => void;
-}
 
 /** Old radios send each report in two messages. */
 const twice_ms = 5_000;
@@ -74,10 +57,10 @@ class Radios {
   }
 
   /** Gives a report to all vehicles behind the radio, which has its own ids unless `contact` is set: then it is of that one. */
-  receive<C>(
+  receive(
     { name, fields }: RadioMessage,
-    { link, peer, contact, now_ms }: RadioSource<C>,
-    vehicles: readonly Served<C>[],
+    { link, peer, now_ms }: From,
+    { contact, vehicles }: { readonly contact: Contact | undefined; readonly vehicles: readonly Vehicle[] },
   ): void {
     this.#newest.set(link, { report: fields, at_ms: now_ms });
     const behind = vehicles.filter(({ active }) =>
@@ -95,23 +78,6 @@ class Radios {
   }
 }
 
-export interface VehicleRegistryParts {
-  readonly host: DriverHost<typeof droneFeeds>;
-  readonly options: MavlinkOptions;
-  readonly out: Outgoing;
-  /** Makes the commands of a vehicle. */
-  readonly commandsFor: (
-    commanded: Commanded,
-    options: MavlinkOptions,
-    enabled: readonly CommandName[],
-    about: Pick<Contact, 'autopilot' | 'isTelemetryOnly' | 'kind'>,
-  ) => readonly Command[];
-  /** Makes what transfers the flight logs of a vehicle. */
-  readonly logsFor: (
-    about: Parameters<VehicleParts['logsOf']>[0] & { readonly asset_key: string },
-  ) => FlightLogs;
-}
-
 /**
  * After this time a vehicle that has not answered about its hardware id is identified by its system id: long enough for
  * ten requests on a radio that loses every third frame. A passive driver requests nothing.
@@ -126,37 +92,39 @@ const refused_ms = 10_000;
 const links_max = 16;
 
 /** Processes frames and periodic ticks. */
-export class VehicleRegistry {
-  readonly #parts: VehicleRegistryParts;
+export class VehicleRegistry implements ContactHost {
+  readonly out: Outgoing;
+  readonly options: MavlinkOptions;
+  readonly rivals: Rivals;
+  readonly metadata = new KnownMetadata();
+  readonly #parts: VehicleHost & { readonly out: Outgoing };
   readonly #contacts = new Contacts();
-  readonly #vehicleOf = new Map<Contact, Vehicle>();
   /** By asset_key. */
   readonly #vehicles = new Map<string, Vehicle>();
   readonly #components: Parts;
   /** Of frames of components. */
   readonly #copies = new FrameCopies();
   readonly #radios = new Radios();
-  readonly #rivals: Rivals;
   readonly #sharedIds: SharedIdLog;
   readonly #full = new Set<string>();
   readonly #refused = new SeenRecently<Link, string>({ keep_ms: refused_ms, max: links_max });
   readonly #log: VehicleLog;
-  readonly #metadata = new KnownMetadata();
-  readonly #identified_ms = new WeakMap<Contact, number>();
   readonly #vehicleSlots = new VehicleSlots();
   readonly #appearing = {
     known: new TokenBucket(appearing_rate),
     unknown: new TokenBucket(appearing_rate),
   };
 
-  constructor(parts: VehicleRegistryParts) {
-    this.#parts = parts;
-    this.#log = new VehicleLog(parts.host.log);
-    this.#rivals = new Rivals(parts.host.log, parts.out);
-    this.#sharedIds = new SharedIdLog(parts.host.log);
+  constructor(parts: VehicleHost & { readonly out: Outgoing }) {
     const { host, options, out } = parts;
+    this.#parts = parts;
+    this.out = out;
+    this.options = options;
+    this.rivals = new Rivals(host.log, out);
+    this.#log = new VehicleLog(host.log);
+    this.#sharedIds = new SharedIdLog(host.log);
     this.#components = new Parts({
-      offline_after_ms: this.#offline_after_ms,
+      offline_after_ms: options.offline_after_s * 1_000,
       announce: (about) => host.announce(about),
       streamOf: ({ hardware_key }) => ownOptions(options, hardware_key)?.stream ?? options.stream,
       onRefused: (asset_key) => logRefused(host.log, { asset_key }),
@@ -176,7 +144,7 @@ export class VehicleRegistry {
 
   /** Where each autopilot is received. */
   get routes(): readonly Route[] {
-    return [...this.#contacts.all].map((contact) => routeOf(contact, this.#vehicleOf.get(contact)));
+    return [...this.#contacts.all].map(routeOf);
   }
 
   radioOf(link: Link): Messages['RADIO_STATUS'] | undefined {
@@ -195,18 +163,14 @@ export class VehicleRegistry {
 
   /** Whether another station over this link uses our system and component id. */
   hasRival(link: Link, now_ms: number): boolean {
-    return this.#rivals.has(link, now_ms);
-  }
-
-  get #offline_after_ms(): number {
-    return this.#parts.options.offline_after_s * 1_000;
+    return this.rivals.has(link, now_ms);
   }
 
   /** Processes one verified frame. `now_ms` is monotonic. */
   frame(link: Link, frame: Frame, peer: string, now_ms: number): void {
-    const { out } = this.#parts;
+    const { out } = this;
     if (out.isEcho(frame)) {
-      if (!out.isOurs(frame, now_ms)) this.#rivals.seen({ link, source: sourceOf(peer) }, now_ms);
+      if (!out.isOurs(frame, now_ms)) this.rivals.seen({ link, source: sourceOf(peer) }, now_ms);
       return;
     }
     const message = decode(frame);
@@ -215,7 +179,7 @@ export class VehicleRegistry {
     const contact = this.#dropStale(this.#contacts.find(link, peer, frame), message, now_ms);
     const from = { link, peer, frame, now_ms };
     if (message.name === 'RADIO_STATUS' || message.name === 'RADIO') {
-      this.#radios.receive(message, { link, peer, contact, now_ms }, this.vehicles);
+      this.#radios.receive(message, from, { contact, vehicles: this.vehicles });
     } else if (contact) {
       if (contact.isNew(message, frame, now_ms)) this.#contact(contact, message, from);
     } else if (isForAll(frame)) {
@@ -233,8 +197,8 @@ export class VehicleRegistry {
       // A new answer of it is looked at when it comes.
       if (!this.#isSettled(contact)) this.#identify(contact, now_ms);
       const silence_ms = silenceSince(contact.last_ms, now_ms);
-      const silence_max_ms = this.#vehicleOf.has(contact)
-        ? offlineAfter_ms(contact, this.#parts.options) + drop_after_ms
+      const silence_max_ms = contact.vehicle
+        ? offlineAfter_ms(contact, this.options) + drop_after_ms
         : unannounced_silence_ms;
       if (silence_ms > silence_max_ms) this.#drop(contact);
     }
@@ -250,7 +214,7 @@ export class VehicleRegistry {
     contact.speaks(frame.version, now_ms);
     if (!contact.receive(message, now_ms)) return;
     if (message.name === 'AUTOPILOT_VERSION') this.#identify(contact, now_ms);
-    const vehicle = this.#vehicleOf.get(contact);
+    const { vehicle } = contact;
     vehicle?.receive(message, contact, now_ms);
     if (vehicle?.active === contact)
       this.#components.ofAutopilot(message, { vehicle, sysid: frame.sysid, compid: frame.compid, now_ms });
@@ -283,46 +247,40 @@ export class VehicleRegistry {
 
   #addContact(from: From, heartbeats: Contact['heartbeats'] | undefined): Contact | undefined {
     const { link, peer, now_ms } = from;
-    const isVehicle = (each: Contact): boolean => this.#vehicleOf.has(each);
-    const isActive = (each: Contact): boolean => this.#vehicleOf.get(each)?.active === each;
-    const { hasSlot, victim, limit } = this.#contacts.slotFor(from, { isVehicle, isActive });
+    const { hasSlot, victim, limit } = this.#contacts.slotFor(from);
     if (!hasSlot) return this.#refuse('autopilots', limit, from);
     if (victim) this.#drop(victim);
     const { sysid, compid } = from.frame;
-    const { host, options, out } = this.#parts;
-    const { streams: rates, passive } = options;
-    const onText = (by: Contact, text: StatusText, at_ms: number): void => {
-      this.#log.text(this.#subject(by), text);
-      this.#vehicleOf.get(by)?.receiveText(text, by, at_ms);
-    };
-    const onEvent = (by: Contact, event: VehicleEvent, at_ms: number): void => {
-      this.#log.event(this.#subject(by), event, by.metadata?.textOf(event));
-      this.#vehicleOf.get(by)?.receiveEvent(event, by, at_ms);
-    };
-    const place = { link, source: sourceOf(peer) };
-    const rival = {
-      isPresent: (at_ms: number): boolean => this.#rivals.isAt(place, at_ms),
-      seen: (at_ms: number): void => this.#rivals.seen(place, at_ms),
-    };
-    const isNamed = options.signing !== undefined || link.isNamed(peer);
-    const onMetadataFault = ({ asset_key }: Contact, reason: string): void =>
-      host.log.info({ asset_key, reason }, texts.metadata_missing);
-    const more = { isNamed, rival, heartbeats, onText, onEvent, metadata: this.#metadata, onMetadataFault };
-    const contact = new Contact({ link, peer, sysid, compid, out, rates, passive, now_ms, ...more });
+    const isNamed = this.options.signing !== undefined || link.isNamed(peer);
+    const contact = new Contact({ link, peer, sysid, compid, isNamed, now_ms, heartbeats }, this);
     this.#contacts.add(contact);
     return contact;
   }
 
+  text(by: Contact, text: StatusText, now_ms: number): void {
+    this.#log.text(subjectOf(by), text);
+    by.vehicle?.receiveText(text, by, now_ms);
+  }
+
+  event(by: Contact, event: VehicleEvent, now_ms: number): void {
+    this.#log.event(subjectOf(by), event, by.metadata?.textOf(event));
+    by.vehicle?.receiveEvent(event, by, now_ms);
+  }
+
+  metadataFault({ asset_key }: Contact, reason: string): void {
+    this.#parts.host.log.info({ asset_key, reason }, texts.metadata_missing);
+  }
+
   /** Takes a new contact for the vehicle that was received there last, if that is lost. */
   #presume(contact: Contact, last: Vehicle, now_ms: number): void {
-    if (last.isForeign(contact) || !isSilent(last.active, now_ms, this.#parts.options)) return;
+    if (last.isForeign(contact) || !isSilent(last.active, now_ms, this.options)) return;
     last.presume(contact, now_ms);
-    this.#vehicleOf.set(contact, last);
+    contact.vehicle = last;
   }
 
   /** Confirms, or ends, what was presumed of a contact when it says which hardware it is. */
   #confirm(contact: Contact, now_ms: number): void {
-    const vehicle = this.#vehicleOf.get(contact);
+    const { vehicle } = contact;
     if (!contact.isPresumed || !vehicle) return;
     const { id } = contact.hardware;
     const isSame =
@@ -333,14 +291,13 @@ export class VehicleRegistry {
     if (isSame === undefined && id === undefined) return;
     contact.isPresumed = false;
     if (isSame === true) return contact.assume(vehicle.hardware_key);
-    this.#vehicleOf.delete(contact);
-    vehicle.contacts.delete(contact);
+    release(contact);
   }
 
   /** Assigns the contact to its vehicle when the vehicle is identified. */
   #identify(contact: Contact, now_ms: number): void {
     this.#confirm(contact, now_ms);
-    const known = this.#vehicleOf.get(contact);
+    const known = contact.vehicle;
     assumeIdentity(contact, this.vehicles);
     if (!this.#isIdentifiable(contact, now_ms)) return;
     this.#settle(contact, known);
@@ -355,23 +312,23 @@ export class VehicleRegistry {
 
   /** Whether it is with the vehicle that it has said to be. */
   #isSettled(contact: Contact): boolean {
-    const key = this.#vehicleOf.get(contact)?.asset_key;
+    const key = contact.vehicle?.asset_key;
     return key !== undefined && !contact.isPresumed && !isProvisional(key) && isKeyOf(key, contact);
   }
 
   /** Gives the contact the key of its hardware. A number that it reports later may be the one that the configuration names. */
   #settle(contact: Contact, known: Vehicle | undefined): void {
     known?.learn(contact);
-    const configured = this.#parts.options.vehicles;
+    const configured = this.options.vehicles;
     const key = hardwareKeyOf(contact, this.vehicles, configured);
     if (!known || (!known.isConfigured && Object.hasOwn(configured, key))) contact.assume(key);
   }
 
   #assign(contact: Contact, vehicle: Vehicle, now_ms: number): void {
-    this.#identified_ms.set(contact, now_ms);
+    contact.identified_ms = now_ms;
     this.#retractProvisional(vehicle.asset_key, contact);
     vehicle.add(contact);
-    this.#vehicleOf.set(contact, vehicle);
+    contact.vehicle = vehicle;
     // Should its former system id be received again, that is identified anew.
     if (vehicle.isForeign(contact)) return;
     for (const each of vehicle.contacts) if (each.sysid !== contact.sysid) this.#drop(each);
@@ -380,13 +337,12 @@ export class VehicleRegistry {
   /** Whether another vehicle sends from the address now, as far as that may change so soon. */
   #mayChange(contact: Contact, known: Vehicle, now_ms: number): boolean {
     if (isKeyOf(known.asset_key, contact)) return false;
-    const identified_ms = this.#identified_ms.get(contact) ?? Number.NEGATIVE_INFINITY;
-    return isProvisional(known.asset_key) || now_ms - identified_ms >= identity_every_ms;
+    return isProvisional(known.asset_key) || now_ms - contact.identified_ms >= identity_every_ms;
   }
 
   /** Whether its hardware id is known, or will not be. */
   #isIdentifiable(contact: Contact, now_ms: number): boolean {
-    const wait_ms = this.#parts.options.passive ? identity_wait_passive_ms : identity_wait_ms;
+    const wait_ms = this.options.passive ? identity_wait_passive_ms : identity_wait_ms;
     if (contact.isHighLatency) return true;
     return contact.hasAnswered(now_ms) || now_ms - contact.first_ms >= wait_ms;
   }
@@ -402,15 +358,13 @@ export class VehicleRegistry {
   /** Whether a contact may become a vehicle: known vehicles immediately, after an outage or with another address. */
   #isAdmitted(contact: Contact): boolean {
     const { asset_key } = contact;
-    const isOwn = this.#vehicles.has(asset_key) || Object.hasOwn(this.#parts.options.vehicles, asset_key);
+    const isOwn = this.#vehicles.has(asset_key) || Object.hasOwn(this.options.vehicles, asset_key);
     return isOwn || isConfirmed(contact);
   }
 
   #isFromItsHost(contact: Contact): boolean {
-    const { options } = this.#parts;
     const { asset_key } = contact;
-    const own = ownOptions(options, asset_key);
-    if (isAmongHosts(own?.hosts, contact)) return true;
+    if (isAmongHosts(ownOptions(this.options, asset_key)?.hosts, contact)) return true;
     this.#log.refused(asset_key, contact.source);
     return false;
   }
@@ -427,7 +381,7 @@ export class VehicleRegistry {
 
   /** Returns undefined if no slot is free, or as long as others have just appeared. */
   #appear(asset_key: string, contact: Contact, now_ms: number): Vehicle | undefined {
-    const { host, options } = this.#parts;
+    const { options } = this;
     const hardware_key = contact.asset_key;
     const own = ownOptions(options, asset_key);
     const name = own?.name ?? nameOfClone(ownOptions(options, hardware_key)?.name, contact);
@@ -436,26 +390,8 @@ export class VehicleRegistry {
     const { hasSlot, victim } = own ? configured_slot : this.#vehicleSlots.slotFor(this.vehicles, now_ms);
     if (!hasSlot) return this.#refuse('vehicles', vehicles_max, { link: contact.link, now_ms });
     if (victim) this.#remove(victim);
-    const vehicle = new Vehicle({
-      asset_key,
-      hardware_key,
-      contact,
-      passive: options.passive,
-      offlineAfter_ms: (each) => offlineAfter_ms(each, options),
-      isConfigured: own !== undefined,
-      hasHosts: own?.hosts !== undefined,
-      describe: (active) => vehicleAsset(active, asset_key, { name, sysid: contact.sysid }),
-      announce: (about, commands) => host.announce(about, commands),
-      logsOf: (about) => this.#parts.logsFor({ ...about, asset_key }),
-      commandsOf: (commanded, active) =>
-        this.#parts.commandsFor(
-          commanded,
-          options,
-          commandsOf(options, keys, { isProvisional: isProvisional(asset_key) }),
-          active,
-        ),
-      log: host.log,
-    });
+    const enabled = commandsOf(options, keys, { isProvisional: isProvisional(asset_key) });
+    const vehicle = new Vehicle({ asset_key, hardware_key, contact, name, own, enabled }, this.#parts);
     this.#vehicles.set(asset_key, vehicle);
     return vehicle;
   }
@@ -468,8 +404,7 @@ export class VehicleRegistry {
   }
 
   #unassign(contact: Contact, vehicle: Vehicle): void {
-    this.#vehicleOf.delete(contact);
-    vehicle.contacts.delete(contact);
+    release(contact);
     const isSame = isSameHardware(vehicle.hardware_id, contact.hardware.id) === true;
     if (!vehicle.isAbandoned || !(isProvisional(vehicle.asset_key) || isSame)) return;
     // It had another key until the one by which it is known was reported.
@@ -478,7 +413,7 @@ export class VehicleRegistry {
 
   /** Drops a contact after an outage: another vehicle may send from the address, so it must be identified again. */
   #dropStale(contact: Contact | undefined, { name, fields }: Decoded, now_ms: number): Contact | undefined {
-    if (!contact || !isSilent(contact, now_ms, this.#parts.options)) return contact;
+    if (!contact || !isSilent(contact, now_ms, this.options)) return contact;
     if (name === 'HEARTBEAT' && contact.heartbeats.isOfProgram(fields)) return contact;
     this.#drop(contact);
     return undefined;
@@ -486,8 +421,7 @@ export class VehicleRegistry {
 
   #drop(contact: Contact): void {
     this.#contacts.delete(contact);
-    this.#vehicleOf.get(contact)?.contacts.delete(contact);
-    this.#vehicleOf.delete(contact);
+    release(contact);
   }
 
   #component(message: Decoded, { link, peer, frame, now_ms }: From): void {
@@ -505,7 +439,7 @@ export class VehicleRegistry {
 
   #vehicleBehind(link: Link, peer: string, sysid: number): Vehicle | undefined {
     for (const contact of this.#contacts.at(link, peer)) {
-      const vehicle = contact.sysid === sysid ? this.#vehicleOf.get(contact) : undefined;
+      const vehicle = contact.sysid === sysid ? contact.vehicle : undefined;
       if (vehicle && (contact === vehicle.active || !vehicle.isForeign(contact))) return vehicle;
     }
     return undefined;
@@ -518,22 +452,17 @@ export class VehicleRegistry {
   }
 
   #findConflicts(now_ms: number): void {
-    const shared = sharedIds(this.#contacts.all, (contact) => this.#vehicleOf.get(contact), now_ms);
+    const shared = sharedIds(this.#contacts.all, now_ms);
     this.#sharedIds.note(shared);
     for (const vehicle of this.#vehicles.values()) {
       const { active } = vehicle;
       vehicle.confusable = shared.confusable;
       vehicle.conflict = shared.confusable.has(active) ? texts.id_shared(active.sysid) : undefined;
       vehicle.namesake = shared.apart.has(active) ? texts.id_elsewhere(active.sysid) : undefined;
-      const { sysid: own, compid } = this.#parts.out;
-      const has_rival = this.#rivals.isAt(active, now_ms);
+      const { sysid: own, compid } = this.out;
+      const has_rival = this.rivals.isAt(active, now_ms);
       vehicle.warning = has_rival ? texts.own_id_shared(own, compid) : undefined;
     }
-  }
-
-  #subject(from: Contact): Subject {
-    const vehicle = this.#vehicleOf.get(from);
-    return { asset_key: vehicle?.asset_key ?? from.asset_key, isVehicle: vehicle !== undefined };
   }
 
   #refuse(what: string, limit: number, from?: Pick<From, 'link' | 'now_ms'>): undefined {
@@ -549,6 +478,16 @@ interface From {
   readonly peer: string;
   readonly frame: Frame;
   readonly now_ms: number;
+}
+
+function subjectOf({ vehicle, asset_key }: Contact): Subject {
+  return { asset_key: vehicle?.asset_key ?? asset_key, isVehicle: vehicle !== undefined };
+}
+
+/** Takes a contact from its vehicle. */
+function release(contact: Contact): void {
+  contact.vehicle?.contacts.delete(contact);
+  contact.vehicle = undefined;
 }
 
 // Recognises vehicles that are received over a satellite.
@@ -571,12 +510,4 @@ function assumeIdentity(contact: Contact, vehicles: readonly Vehicle[]): void {
 /** Whether it could have been received and was not for so long that its vehicle is offline. */
 function isSilent(contact: Contact, now_ms: number, options: MavlinkOptions): boolean {
   return silenceSince(contact.last_ms, now_ms) >= offlineAfter_ms(contact, options);
-}
-
-/** Returns the silence after which a vehicle is offline: over a satellite it reports every minute or so. */
-function offlineAfter_ms(
-  { isHighLatency }: Contact,
-  { offline_after_s, high_latency_offline_after_s }: MavlinkOptions,
-): number {
-  return 1_000 * (isHighLatency ? high_latency_offline_after_s : offline_after_s);
 }

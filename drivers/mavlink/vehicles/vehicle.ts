@@ -1,6 +1,7 @@
 /** One vehicle: an asset, and the contacts that receive it. One of them is active at a time. */
 import type { Command } from '../../../src/toolkit/driver/command.ts';
-import type { AssetDescription, DriverLog } from '../../../src/toolkit/driver/driver.ts';
+import type { droneFeeds } from '../../../src/contract/drone-feeds.ts';
+import type { AssetDescription, DriverHost, DriverLog } from '../../../src/toolkit/driver/driver.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { KnownSource } from '../links/known-source.ts';
 import type { Link } from '../links/link.ts';
@@ -11,7 +12,10 @@ import { type Charge, type DroneSink, Publishing } from './publishing.ts';
 import { flightMode } from './modes.ts';
 import { type Situation, situationOf } from './situation.ts';
 import { texts } from './texts.ts';
+import { vehicleAsset } from './identity.ts';
 import { kindOfType } from './mission-kinds.ts';
+import type { LoggingVehicle } from '../logs/vehicle-logs.ts';
+import type { CommandName, MavlinkOptions, VehicleOptions } from '../options.ts';
 import { changes_rate } from './newcomers.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';
 import { FlightLog } from './vehicle-log.ts';
@@ -23,26 +27,40 @@ import { type HardwareId, isSameHardware } from '../reports/hardware.ts';
 import { StoredMissions } from './stored-missions.ts';
 import { type Addressee, isHeard, Changes, type Commanded, type FlightLogs } from './addressee.ts';
 
-export interface VehicleParts {
+/** What all vehicles of a driver share. */
+export interface VehicleHost {
+  readonly host: DriverHost<typeof droneFeeds>;
+  readonly options: MavlinkOptions;
+  /** Makes the commands of a vehicle. */
+  readonly commandsFor: (
+    commanded: Commanded,
+    options: MavlinkOptions,
+    enabled: readonly CommandName[],
+    about: Pick<Contact, 'autopilot' | 'isTelemetryOnly' | 'kind'>,
+  ) => readonly Command[];
+  /** Makes what transfers the flight logs of a vehicle. */
+  readonly logsFor: (vehicle: LoggingVehicle) => FlightLogs;
+}
+
+interface VehicleParts {
   readonly asset_key: string;
   /** Its key without what distinguishes it from another vehicle with the same hardware id. */
   readonly hardware_key: string;
   readonly contact: Contact;
-  readonly passive: boolean;
-  /** Silence after which a vehicle received in this way is offline. */
-  readonly offlineAfter_ms: (contact: Contact) => number;
-  readonly isConfigured: boolean;
-  /** Whether the configuration names the hosts that it sends from, so that no other is accepted. */
-  readonly hasHosts: boolean;
-  /** Announces the asset, again when its description changes. */
-  readonly announce: (about: AssetDescription, commands: readonly Command[]) => DroneSink;
-  readonly commandsOf: (vehicle: Commanded, active: Contact) => readonly Command[];
-  /** `signal`: it is removed. */
-  readonly logsOf: (
-    about: Pick<Commanded, 'address'> & { readonly name: () => string; readonly signal: AbortSignal },
-  ) => FlightLogs;
-  readonly describe: (active: Contact) => AssetDescription;
-  readonly log: Pick<DriverLog, 'info' | 'warn'>;
+  /** The configured one. */
+  readonly name: string | undefined;
+  /** What is configured for it. */
+  readonly own: VehicleOptions | undefined;
+  /** The commands that it may have. */
+  readonly enabled: readonly CommandName[];
+}
+
+/** Returns the silence after which a vehicle is offline: over a satellite it reports every minute or so. */
+export function offlineAfter_ms(
+  { isHighLatency }: Contact,
+  { offline_after_s, high_latency_offline_after_s }: MavlinkOptions,
+): number {
+  return 1_000 * (isHighLatency ? high_latency_offline_after_s : offline_after_s);
 }
 
 type Sender = Pick<Contact, 'compid' | 'source' | 'sysid'>;
@@ -86,6 +104,8 @@ export class Vehicle {
   #described = '';
   readonly #changed = new TokenBucket(changes_rate);
   readonly #parts: VehicleParts;
+  readonly #shared: VehicleHost;
+  readonly #log: DriverLog;
   readonly #removed = new AbortController();
   readonly #logs: FlightLogs;
   readonly #sink: DroneSink;
@@ -96,19 +116,22 @@ export class Vehicle {
   /** Events whose meaning is still being read. */
   readonly #untold: VehicleEvent[] = [];
 
-  constructor(parts: VehicleParts) {
+  constructor(parts: VehicleParts, shared: VehicleHost) {
     this.#parts = parts;
+    this.#shared = shared;
+    this.#log = shared.host.log;
     this.asset_key = parts.asset_key;
     this.#active = parts.contact;
     this.add(parts.contact);
-    this.#logs = parts.logsOf({
+    this.#logs = shared.logsFor({
+      asset_key: this.asset_key,
       address: () => this.#address(),
       name: () => this.name,
       signal: this.#removed.signal,
     });
     this.#sink = this.#announce();
     this.#publishing = new Publishing(this.#sink);
-    this.#flightLog = new FlightLog(parts.log);
+    this.#flightLog = new FlightLog(this.#log);
     this.#texts = new VehicleTexts(this.#sink);
     this.#failsafes = new Failsafes((failsafe) => this.#sink.publish('failsafe', failsafe));
     for (const { text, at_ms } of parts.contact.texts) this.receiveText(text, parts.contact, at_ms);
@@ -123,12 +146,12 @@ export class Vehicle {
   }
 
   get isConfigured(): boolean {
-    return this.#parts.isConfigured;
+    return this.#parts.own !== undefined;
   }
 
-  /** Whether the configuration names the hosts that it sends from. */
+  /** Whether the configuration names the hosts that it sends from, so that no other is accepted. */
   get hasHosts(): boolean {
-    return this.#parts.hasHosts;
+    return this.#parts.own?.hosts !== undefined;
   }
 
   /** Total time online. */
@@ -142,7 +165,7 @@ export class Vehicle {
   }
 
   get name(): string {
-    return this.#parts.describe(this.#active).name;
+    return this.#description.name;
   }
 
   /** What it reported last and what is wrong with its identity, for the status. */
@@ -178,7 +201,7 @@ export class Vehicle {
   add(contact: Contact): void {
     this.contacts.add(contact);
     this.learn(contact);
-    if (!this.#parts.hasHosts) this.#known.add(contact);
+    if (!this.hasHosts) this.#known.add(contact);
   }
 
   /** Takes a contact for its own after a silence, until that is confirmed. */
@@ -214,7 +237,7 @@ export class Vehicle {
     }
     if (!this.#online) this.#goOnline();
     if (message.name === 'HEARTBEAT') {
-      contact.requestCameras();
+      contact.streams?.request('cameras');
       this.#publishStatus(message.fields, now_ms);
     } else if (message.name === 'HIGH_LATENCY2') this.#publishHighLatency(message.fields, contact, now_ms);
     else this.#publishing.receive(message, contact, now_ms);
@@ -315,7 +338,7 @@ export class Vehicle {
     const present = [this.#alienAt(now_ms), this.#deaf].filter((each) => each !== undefined);
     for (const alarm of present) {
       if (!this.#logged.includes(alarm))
-        this.#parts.log.warn({ asset_key: this.asset_key, name: this.name }, alarm);
+        this.#log.warn({ asset_key: this.asset_key, name: this.name }, alarm);
     }
     this.#logged = present;
   }
@@ -377,12 +400,12 @@ export class Vehicle {
   #use(next: Contact): void {
     const { asset_key, name } = this;
     const more = { asset_key, name, address: next.source, before: this.#active.source };
-    if (this.isForeign(next)) this.#parts.log.warn(more, texts.address_changed(next.source));
-    else if (this.isForeign(this.#active)) this.#parts.log.info(more, texts.address_known_again);
+    if (this.isForeign(next)) this.#log.warn(more, texts.address_changed(next.source));
+    else if (this.isForeign(this.#active)) this.#log.info(more, texts.address_known_again);
     if (this.isForeign(next) || this.isForeign(this.#active)) this.#replacements += 1;
     if (next.sysid !== this.#active.sysid) {
       const ids = { system_id: next.sysid, before: this.#active.sysid };
-      this.#parts.log.info({ asset_key, name, ...ids }, texts.system_id_changed);
+      this.#log.info({ asset_key, name, ...ids }, texts.system_id_changed);
     }
     next.unanswered.adopt(this.#active.unanswered);
     this.#active = next;
@@ -392,14 +415,14 @@ export class Vehicle {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     const { asset_key, name } = this;
-    this.#parts.log.warn({ asset_key, name, address: source }, texts.address_ignored);
+    this.#log.warn({ asset_key, name, address: source }, texts.address_ignored);
   }
 
   #checkSilence(now_ms: number): void {
     const { link, last_ms } = this.#active;
     const silence_ms = silenceSince(last_ms, now_ms);
     if (this.isAbandoned) this.#goOffline(texts.address_reused);
-    else if (silence_ms >= this.#parts.offlineAfter_ms(this.#active)) {
+    else if (silence_ms >= offlineAfter_ms(this.#active, this.#shared.options)) {
       this.#goOffline(texts.silent(Math.round(silence_ms / 1_000), link.name));
     }
   }
@@ -409,15 +432,12 @@ export class Vehicle {
     this.#lost_ms = performance.now();
     this.#online_total_ms += this.#lost_ms - this.#online_ms;
     this.#sink.setOnline(false, reason);
-    this.#parts.log.warn(
-      { asset_key: this.asset_key, name: this.name, reason },
-      texts.went_offline(this.#type),
-    );
+    this.#log.warn({ asset_key: this.asset_key, name: this.name, reason }, texts.went_offline(this.#type));
   }
 
   /** The asset type as announced, so that all log lines agree. */
   get #type(): string {
-    return this.#parts.describe(this.#active).type;
+    return this.#description.type;
   }
 
   remove(): void {
@@ -430,10 +450,7 @@ export class Vehicle {
     this.#online_ms = performance.now();
     this.#sink.setOnline(true);
     const down_s = Math.round((performance.now() - this.#lost_ms) / 1_000);
-    this.#parts.log.info(
-      { asset_key: this.asset_key, name: this.name, down_s },
-      texts.back_online(this.#type),
-    );
+    this.#log.info({ asset_key: this.asset_key, name: this.name, down_s }, texts.back_online(this.#type));
   }
 
   #address(): ReturnType<Commanded['address']> {
@@ -494,12 +511,13 @@ export class Vehicle {
   }
 
   #announce(): DroneSink {
-    this.#described = this.#description;
-    return this.#parts.announce(this.#parts.describe(this.#active), this.#commands);
+    this.#described = this.#announced;
+    return this.#shared.host.announce(this.#description, this.#commands);
   }
 
   get #commands(): readonly Command[] {
-    if (this.#parts.passive) return [];
+    const { commandsFor, options } = this.#shared;
+    if (options.passive) return [];
     const commanded = {
       address: () => this.#address(),
       conflict: () =>
@@ -509,18 +527,23 @@ export class Vehicle {
       stored: this.#stored,
       logs: this.#logs,
     };
-    return this.#parts.commandsOf(commanded, this.#active);
+    return commandsFor(commanded, options, this.#parts.enabled, this.#active);
+  }
+
+  get #description(): AssetDescription {
+    const { contact, name } = this.#parts;
+    return vehicleAsset(this.#active, this.asset_key, { name, sysid: contact.sysid });
   }
 
   /** What it is, and on what its commands depend: a quadplane, or an iNav, may be known for one late. */
-  get #description(): string {
+  get #announced(): string {
     const { autopilot, kind, isTelemetryOnly } = this.#active;
-    return JSON.stringify([this.#parts.describe(this.#active), autopilot, kind, isTelemetryOnly]);
+    return JSON.stringify([this.#description, autopilot, kind, isTelemetryOnly]);
   }
 
   /** Announces the asset again when its description has changed; the sink stays valid. */
   #announceIfChanged(now_ms: number): void {
-    if (this.#description !== this.#described && this.#changed.take(now_ms)) this.#announce();
+    if (this.#announced !== this.#described && this.#changed.take(now_ms)) this.#announce();
   }
 }
 

@@ -1,7 +1,5 @@
 /** A refusal as the outcome: known when the older message was not sent, and unknown when it may be to an earlier command. */
-import { KnownMetadata } from '../../../../../drivers/mavlink/reports/metadata-fetch.ts';
 import { expect, it } from 'vitest';
-import { carryOut } from '../../../../../drivers/mavlink/commands/exchange.ts';
 import {
   armOrder,
   gotoOrder,
@@ -9,90 +7,38 @@ import {
   speedOrder,
 } from '../../../../../drivers/mavlink/commands/orders.ts';
 import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
-import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
-import { LinkTally } from '../../../../../drivers/mavlink/links/link-tally.ts';
-import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
-import { Contact } from '../../../../../drivers/mavlink/vehicles/contact.ts';
 import { modeNumbers } from '../../../../../drivers/mavlink/vehicles/modes.ts';
 import { situationOf } from '../../../../../drivers/mavlink/vehicles/situation.ts';
-import { parseDatagram } from '../../../../../drivers/mavlink/wire/framer.ts';
-import { decode } from '../../../../../drivers/mavlink/wire/messages.ts';
-import { Changes } from '../../../../../drivers/mavlink/vehicles/addressee.ts';
-import type { Order } from '../../../../../drivers/mavlink/commands/ways.ts';
+import { contactOver, fakeLink, read, vehicleOver } from '../links/fake-link.ts';
 
 const guided = 4;
 const unsupported = 3;
 const older = new Set(['SET_MODE', 'SET_POSITION_TARGET_GLOBAL_INT']);
 const near = { lat: 47.4, lon: 8.5, alt_m: 30 };
+const to_kit = { progress: 0, result_param2: 0, target_system: 245, target_component: 191 };
 
 /** A copter of ArduPilot in GUIDED that answers each command alike, as not supported unless told otherwise, on a link that accepts no older messages. */
 function oldCopter(result = unsupported) {
-  const changes = new Changes();
   const refused: string[] = [];
   const rivals: number[] = [];
-  const receive = (message: Parameters<Contact['receive']>[0]): void => {
-    contact.receive(message, performance.now());
-    changes.notify();
-  };
-  const link: Link = {
-    name: 'field',
-    high_latency: false,
-    hasRoom: () => true,
-    isNamed: () => false,
-    discard: () => undefined,
-    stats: () => new LinkTally().stats(),
-    ended: Promise.resolve(),
+  const link = fakeLink({
     send(bytes) {
       let is_accepted = true;
-      parseDatagram(bytes, {
-        tally: new LinkTally(),
-        frame: (frame) => {
-          const message = decode(frame);
-          if (!message) return;
-          is_accepted = !older.has(message.name);
-          if (!is_accepted) refused.push(message.name);
-          if (message.name !== 'COMMAND_INT' && message.name !== 'COMMAND_LONG') return;
-          const { command } = message.fields;
-          const to = { progress: 0, result_param2: 0, target_system: 245, target_component: 191 };
-          const ack = { command, result, ...to };
-          queueMicrotask(() => receive({ name: 'COMMAND_ACK', fields: ack }));
-        },
+      read(bytes, ({ name, fields }) => {
+        is_accepted = !older.has(name);
+        if (!is_accepted) refused.push(name);
+        if (name !== 'COMMAND_INT' && name !== 'COMMAND_LONG') return;
+        const ack = { command: fields.command, result, ...to_kit };
+        queueMicrotask(() => receive({ name: 'COMMAND_ACK', fields: ack }));
       });
       return is_accepted;
     },
-  };
-  const contact = new Contact({
-    link,
-    peer: 'copter',
-    sysid: 1,
-    compid: 1,
-    out: new Outgoing({ sysid: 245, compid: 191, passive: false, signing: undefined }),
-    rates: { position_hz: 2, attitude_hz: 4, status_hz: 1 },
-    passive: false,
-    isNamed: false,
-    now_ms: performance.now(),
-    rival: { isPresent: () => false, seen: (at_ms) => rivals.push(at_ms) },
-    onText: () => undefined,
-    onEvent: () => undefined,
-    metadata: new KnownMetadata(),
-    onMetadataFault: () => undefined,
   });
+  const seen = (_place: unknown, at_ms: number): void => void rivals.push(at_ms);
+  const contact = contactOver(link, { rivals: { isAt: () => false, seen } });
+  const { run, receive } = vehicleOver([contact]);
   const beat = { custom_mode: guided, type: 2, autopilot: 3, base_mode: 129, system_status: 4 };
   receive({ name: 'HEARTBEAT', fields: { ...beat, mavlink_version: 3 } });
-  const to = {
-    name: 'Falcon',
-    contact,
-    contacts: [contact],
-    changes,
-    watchStart: () => () => false,
-    conflict: () => undefined,
-  };
-  const run = async (order: Order) =>
-    carryOut(to, order, {
-      signal: new AbortController().signal,
-      progress: () => undefined,
-      remaining_ms: () => 10_000,
-    });
   return { contact, refused, rivals, run };
 }
 
@@ -135,7 +81,6 @@ it('An answer to a command that the kit has not sent shows another station with 
   await expect(run(armOrder())).rejects.toThrow(/refused arm/u);
   expect(rivals).toEqual([]);
   const long_after_ms = performance.now() + 300_000;
-  const to = { progress: 0, result_param2: 0, target_system: 245, target_component: 191 };
-  contact.receive({ name: 'COMMAND_ACK', fields: { command: 300, result: 0, ...to } }, long_after_ms);
+  contact.receive({ name: 'COMMAND_ACK', fields: { command: 300, result: 0, ...to_kit } }, long_after_ms);
   expect(rivals).toEqual([long_after_ms]);
 });

@@ -2,13 +2,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
-import { LinkTally } from '../../../../../drivers/mavlink/links/link-tally.ts';
 import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
 import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { withDirectory } from '../../../../support/temporary.ts';
 import { clockAt } from '../wire/signing-lab.ts';
+import { fakeLink, kit } from '../links/fake-link.ts';
 import { withEndpoints } from './forward-lab.ts';
 import { freePort } from '../../../../support/ports.ts';
 
@@ -17,7 +16,7 @@ const nobody = { target_system: 0, target_component: 0 };
 
 describe('An answer of a vehicle', () => {
   it('without a target is not taken for ours after a station sent the same command', () => {
-    const out = new Outgoing({ sysid: 245, compid: 191, passive: false, signing: undefined });
+    const out = new Outgoing(kit);
     expect(out.isForUs({ ...answer, ...nobody })).toBe(true);
     out.foreign(20, performance.now());
     expect(out.isForUs({ ...answer, ...nobody })).toBe(false);
@@ -27,18 +26,9 @@ describe('An answer of a vehicle', () => {
   });
 
   it('is no sign of another station, and neither is a frame of the kit that a router returns at once', () => {
-    const out = new Outgoing({ sysid: 245, compid: 191, passive: false, signing: undefined });
+    const out = new Outgoing(kit);
     const sent: Uint8Array[] = [];
-    const link: Link = {
-      name: 'field',
-      high_latency: false,
-      hasRoom: () => true,
-      isNamed: () => false,
-      send: (frame) => sent.push(frame) > 0,
-      discard: () => undefined,
-      stats: () => new LinkTally().stats(),
-      ended: Promise.resolve(),
-    };
+    const link = fakeLink({ send: (frame) => sent.push(frame) > 0 });
     const about = { custom_mode: 0, type: 18, autopilot: 8, base_mode: 0, system_status: 4 };
     out.send('HEARTBEAT', { ...about, mavlink_version: 3 }, { link });
     const [bytes = new Uint8Array()] = sent;

@@ -1,16 +1,8 @@
 /** The links of one command: what is tried over each until its time is over, and what is left on none. */
-import { KnownMetadata } from '../../../../../drivers/mavlink/reports/metadata-fetch.ts';
 import { expect, it } from 'vitest';
-import { carryOut } from '../../../../../drivers/mavlink/commands/exchange.ts';
 import { armOrder, returnOrder } from '../../../../../drivers/mavlink/commands/orders.ts';
 import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
-import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
-import { LinkTally } from '../../../../../drivers/mavlink/links/link-tally.ts';
-import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
-import { Contact } from '../../../../../drivers/mavlink/vehicles/contact.ts';
-import { parseDatagram } from '../../../../../drivers/mavlink/wire/framer.ts';
-import { decode } from '../../../../../drivers/mavlink/wire/messages.ts';
-import { Changes } from '../../../../../drivers/mavlink/vehicles/addressee.ts';
+import { contactOver, fakeLink, read, vehicleOver } from './fake-link.ts';
 
 const rtl = 6;
 const beat = { custom_mode: 4, type: 2, autopilot: 3, base_mode: 129, system_status: 4, mavlink_version: 3 };
@@ -19,82 +11,37 @@ const beat = { custom_mode: 4, type: 2, autopilot: 3, base_mode: 129, system_sta
 const copter = { autopilot: 'ardupilot', kind: 'copter', armed: true, mode: 'GUIDED' } as const;
 
 function copterOver(links: readonly { readonly accepts: (attempt: number) => boolean }[]) {
-  const changes = new Changes();
   const confirmations: number[][] = links.map(() => []);
   const discards: number[] = links.map(() => 0);
   const contacts = links.map(({ accepts }, index) => {
     let attempts = 0;
-    const link: Link = {
+    const link = fakeLink({
       name: `link ${index}`,
-      high_latency: false,
-      hasRoom: () => true,
-      isNamed: () => false,
       discard: () => {
         discards[index] = (discards[index] ?? 0) + 1;
       },
-      stats: () => new LinkTally().stats(),
-      ended: Promise.resolve(),
       send(bytes) {
         attempts += 1;
         if (!accepts(attempts)) return false;
-        parseDatagram(bytes, {
-          tally: new LinkTally(),
-          frame: (frame) => {
-            const message = decode(frame);
-            if (message?.name !== 'COMMAND_LONG') return;
-            confirmations[index]?.push(message.fields.confirmation);
-            queueMicrotask(() => {
-              const fields = { ...beat, custom_mode: rtl };
-              contacts[index]?.receive({ name: 'HEARTBEAT', fields }, performance.now());
-              changes.notify();
-            });
-          },
+        read(bytes, ({ name, fields }) => {
+          if (name !== 'COMMAND_LONG') return;
+          confirmations[index]?.push(fields.confirmation);
+          const shown = { name: 'HEARTBEAT', fields: { ...beat, custom_mode: rtl } } as const;
+          queueMicrotask(() => receive(shown, contacts[index]));
         });
         return true;
       },
-    };
-    return new Contact({
-      link,
-      peer: 'copter',
-      sysid: 1,
-      compid: 1,
-      out: new Outgoing({ sysid: 245, compid: 191, passive: false, signing: undefined }),
-      rates: { position_hz: 2, attitude_hz: 4, status_hz: 1 },
-      passive: false,
-      isNamed: false,
-      now_ms: performance.now(),
-      rival: { isPresent: () => false, seen: () => undefined },
-      onText: () => undefined,
-      onEvent: () => undefined,
-      metadata: new KnownMetadata(),
-      onMetadataFault: () => undefined,
     });
+    return contactOver(link);
   });
-  const [contact] = contacts;
-  if (!contact) throw new Error('it has a link');
-  for (const each of contacts) each.receive({ name: 'HEARTBEAT', fields: beat }, performance.now());
-  const to = {
-    name: 'Falcon',
-    contact,
-    contacts,
-    changes,
-    watchStart: () => () => false,
-    conflict: () => undefined,
-  };
-  const run = async (order = returnOrder(copter), within_ms = 10_000) => {
-    const due_ms = performance.now() + within_ms;
-    return carryOut(to, order, {
-      signal: new AbortController().signal,
-      progress: () => undefined,
-      remaining_ms: () => Math.max(0, due_ms - performance.now()),
-    });
-  };
+  const { run, receive } = vehicleOver(contacts);
+  for (const each of contacts) receive({ name: 'HEARTBEAT', fields: beat }, each);
   return { run, confirmations, discards };
 }
 
 it('A command that makes a vehicle safer is tried until a link accepts it, with a rising confirmation', async () => {
   const { run, confirmations } = copterOver([{ accepts: (attempt) => attempt > 4 }]);
-  expect(await run()).toEqual({ acknowledged: false });
+  expect(await run(returnOrder(copter))).toEqual({ acknowledged: false });
   expect(confirmations).toEqual([[4]]);
 });
 
@@ -118,7 +65,7 @@ it('What has not left this machine when a command ends is discarded on each link
     { accepts: () => true },
     { accepts: () => false },
   ]);
-  await run();
+  await run(returnOrder(copter));
   expect(confirmations).toEqual([[0], [0], []]);
   expect(discards).toEqual([1, 1, 0]);
 });

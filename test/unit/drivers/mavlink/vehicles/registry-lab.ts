@@ -3,7 +3,6 @@ import { afterEach, beforeEach } from 'vitest';
 import { VehicleRegistry } from '../../../../../drivers/mavlink/vehicles/vehicle-registry.ts';
 import { vehicleCommands } from '../../../../../drivers/mavlink/mavlink.ts';
 import { FrameView } from '../../../../../drivers/mavlink/wire/frame.ts';
-import type { Link } from '../../../../../drivers/mavlink/links/link.ts';
 import { encode, type MessageName, type Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { mavlinkOptions, type MavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
 import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
@@ -14,19 +13,9 @@ import { aborted } from '../../../../../src/platform/time.ts';
 import { asMavlink1 } from '../../../../fakes/mavlink1.ts';
 import { hubLab } from '../../../../support/kit/hub-lab.ts';
 import { framesOfDatagram } from '../frames.ts';
+import { fakeLink, kit } from '../links/fake-link.ts';
 
-export const link: Link = {
-  name: 'field',
-  send: () => true,
-  discard: () => undefined,
-  hasRoom: () => true,
-  isNamed: (peer) => peer.startsWith('/dev/'),
-  high_latency: false,
-  stats: () => {
-    throw new Error('not used');
-  },
-  ended: Promise.resolve(),
-};
+export const link = fakeLink({ isNamed: (peer) => peer.startsWith('/dev/') });
 export const beat: Messages['HEARTBEAT'] = {
   custom_mode: 0,
   type: 2,
@@ -58,7 +47,7 @@ export const clock = { now_ms: 0 };
 export function open(vehicles: Readonly<Record<string, object>> = {}): void {
   lab = hubLab({ configured: ['drones'], rates: { default: 1_000 } });
   const run = async (options: MavlinkOptions, host: DriverHost<typeof droneFeeds>): Promise<void> => {
-    const out = new Outgoing({ sysid: 245, compid: 191, passive: true, signing: undefined });
+    const out = new Outgoing({ ...kit, passive: true });
     registry = new VehicleRegistry({
       host,
       options,

@@ -1,16 +1,12 @@
 /** Requests for messages: one at a time, again when messages stop, never against another station. */
-import { KnownMetadata } from '../../../../../drivers/mavlink/reports/metadata-fetch.ts';
 import { describe, expect, it } from 'vitest';
-import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
-import { Contact } from '../../../../../drivers/mavlink/vehicles/contact.ts';
 import type { Autopilot } from '../../../../../drivers/mavlink/reports/kind.ts';
 import {
   type StreamRequest,
   Streams,
   wantedMessages,
 } from '../../../../../drivers/mavlink/vehicles/streams.ts';
-
-const rates = { position_hz: 2, attitude_hz: 4, status_hz: 1 };
+import { contactOver, fakeLink, rates } from '../links/fake-link.ts';
 
 /** Runs the requests every 100 ms; `answer` returns the autopilot's result; undefined: no answer. */
 function run(
@@ -206,31 +202,8 @@ describe('Stream requests', () => {
 
 describe('The clock of an autopilot', () => {
   const contactAt = (boots_ms: readonly number[]): number => {
-    const contact = new Contact({
-      rival: { isPresent: () => false, seen: () => undefined },
-      link: {
-        name: 'l',
-        send: () => true,
-        discard: () => undefined,
-        hasRoom: () => true,
-        isNamed: () => false,
-        high_latency: false,
-        stats: unused,
-        ended: Promise.resolve(),
-      },
-      peer: 'p',
-      sysid: 1,
-      compid: 1,
-      out: new Outgoing({ sysid: 245, compid: 191, passive: true, signing: undefined }),
-      rates,
-      passive: true,
-      isNamed: false,
-      now_ms: 0,
-      onText: () => undefined,
-      onEvent: () => undefined,
-      metadata: new KnownMetadata(),
-      onMetadataFault: () => undefined,
-    });
+    const options = { passive: true, streams: rates };
+    const contact = contactOver(fakeLink(), { options }, 0);
     const still = { roll: 0, pitch: 0, yaw: 0, rollspeed: 0, pitchspeed: 0, yawspeed: 0 };
     for (const [index, time_boot_ms] of boots_ms.entries())
       contact.receive({ name: 'ATTITUDE', fields: { time_boot_ms, ...still } }, 1e6 + 250 * index);
@@ -242,7 +215,3 @@ describe('The clock of an autopilot', () => {
     expect(contactAt([500_000, 500_250, 0, 250])).toBe(1);
   });
 });
-
-function unused(): never {
-  throw new Error('not used');
-}
