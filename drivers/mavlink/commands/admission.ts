@@ -5,7 +5,7 @@ import type { MavlinkOptions } from '../options.ts';
 import type { Place } from '../vehicles/geo.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import type { Height } from './altitude.ts';
-import { report_reserve_ms, time_min_ms } from './exchange.ts';
+import { spare_ms, time_min_ms } from './exchange.ts';
 import { admitTarget, not_yet_reported, type Waypoint } from './gate.ts';
 import { texts } from './texts.ts';
 import type { Addressee, Commanded } from '../vehicles/addressee.ts';
@@ -77,8 +77,7 @@ export async function admit<T>(
     return isAwaited(admitted.checked) ? undefined : true;
   };
   if (isAwaited(admitted.checked)) {
-    const left_ms = context.remaining_ms() - time_min_ms - report_reserve_ms;
-    const wait_ms = Math.min(left_ms, to.contact.begun_ms + reporting_ms - performance.now());
+    const wait_ms = Math.min(spare_ms(context), to.contact.begun_ms + reporting_ms - performance.now());
     await to.changes.until(look, Math.max(0, wait_ms), context.signal);
     context.signal.throwIfAborted();
   }
@@ -109,9 +108,8 @@ export async function admitFlight(
   flight: Flight,
   context: CommandContext,
 ): Promise<Admitted> {
-  const age_ms = context.age_ms?.() ?? null;
-  // It is in time if it begins in time: looking at the fence takes a while.
-  const begun = { ...context, age_ms: () => age_ms };
+  // Looking at the fence takes a while.
+  const begun = begunNow(context);
   const check = (now: Situation): Omit<Admitted, 'situation' | 'to'> | string => checkWay(flight, now);
   const { to, situation, checked } = await admit(vehicle, begun, check);
   const way = {
@@ -135,6 +133,12 @@ function checkWay(
   const height = admitTarget(target, situation, options);
   if (typeof height === 'string') return height;
   return limit?.(situation, height) ?? { target, height };
+}
+
+/** A task is in time if it begins in time: it is not older later. */
+export function begunNow(context: CommandContext): CommandContext {
+  const age_ms = context.age_ms?.() ?? null;
+  return { ...context, age_ms: () => age_ms };
 }
 
 export function notSent(reason: string): CommandRefused {

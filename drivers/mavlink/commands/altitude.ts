@@ -1,5 +1,6 @@
 /** Converts the altitude of a target from its configured datum to heights above sea level and above home. */
 import { z } from 'zod';
+import type { JsonObject } from '../../../src/contract/json.ts';
 import type { MavlinkOptions } from '../options.ts';
 import type { Kind } from '../reports/kind.ts';
 import type { Situation } from '../vehicles/situation.ts';
@@ -27,6 +28,15 @@ export function altitudeInput(
   return limited
     .describe(`metres above ${datum_names[datum]}`)
     .meta({ title: 'Altitude', 'x-kit-datum': datum, 'x-kit-unit': 'm' });
+}
+
+/** A height in the result of a command. */
+export function shownHeight(
+  { amsl_m, above_home_m }: Height,
+  alt_datum?: MavlinkOptions['goto']['datum'],
+): JsonObject {
+  const heights = { alt_amsl_m: amsl_m, height_above_home_m: above_home_m };
+  return alt_datum === undefined ? heights : { ...heights, alt_datum };
 }
 
 /** Returns the target's heights, or the reason why they are unknown. */

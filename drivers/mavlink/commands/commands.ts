@@ -8,11 +8,11 @@ import {
   defineCommand,
   noInput,
 } from '../../../src/toolkit/driver/command.ts';
-import { altitudeInput } from './altitude.ts';
+import { altitudeInput, shownHeight } from './altitude.ts';
 import { admit, admitFlight, type Bounded, notSent, reach } from './admission.ts';
 import { arrivalTimeout_ms, awaitArrival, journeyTo } from './arrival.ts';
 import { changeMode } from './change-mode.ts';
-import { carryOut, report_reserve_ms, time_min_ms } from './exchange.ts';
+import { carryOut, spare_ms } from './exchange.ts';
 import {
   mustForceDisarm,
   obstacleToArm,
@@ -185,13 +185,7 @@ export async function goTo(
     ...(arrived ? { arrived } : {}),
     lat: target.lat,
     lon: target.lon,
-    ...(situation.kind === 'rover'
-      ? {}
-      : {
-          alt_amsl_m: height.amsl_m,
-          height_above_home_m: height.above_home_m,
-          alt_datum: options.goto.datum,
-        }),
+    ...(situation.kind === 'rover' ? {} : shownHeight(height, options.goto.datum)),
     ...(isGoingAround ? { going_around: true } : {}),
     ...evidence,
   };
@@ -219,10 +213,10 @@ async function refreshChecks(
   const sent_ms = performance.now();
   const how = { form: 'long', confirmation: 0 } as const;
   if (!sendCommand(to.contact, { command: command_run_checks }, how)) return;
-  const spare_ms = Math.max(0, context.remaining_ms() - time_min_ms - report_reserve_ms);
+  const within_ms = spare_ms(context);
   const look = (): true | undefined => (isAnswered(to.contact, options) ? true : undefined);
-  await to.changes.until(look, Math.min(wait_ms, spare_ms), context.signal);
-  const left_ms = Math.max(0, spare_ms - (performance.now() - sent_ms));
+  await to.changes.until(look, Math.min(wait_ms, within_ms), context.signal);
+  const left_ms = Math.max(0, within_ms - (performance.now() - sent_ms));
   await to.changes.until(() => undefined, Math.min(further_ms, left_ms), context.signal);
 }
 
@@ -265,9 +259,8 @@ function isLedByStick({ autopilot, kind, armed, airborne }: Situation, mode: Mod
 /** Resolves with the warning for a vehicle that follows the stick. Throws `CommandRefused` when the stick is known to be down. */
 async function admitStick(to: Addressee, context: CommandContext): Promise<string> {
   const { contact } = to;
-  const spare_ms = Math.max(0, context.remaining_ms() - time_min_ms - report_reserve_ms);
-  const within_ms = Math.min(stick_wait_ms, spare_ms);
-  contact.requestReport('sticks');
+  const within_ms = Math.min(stick_wait_ms, spare_ms(context));
+  contact.streams?.requestReport('sticks');
   const [channel] = await Promise.all([
     readChannel(to, { ...context, remaining_ms: () => within_ms }),
     to.changes.until(

@@ -49,6 +49,13 @@ const reason_wait_ms = 1_000;
 export const report_reserve_ms = 200;
 /** With less time than this the effect of a command could not be observed. */
 export const time_min_ms = 1_000;
+/** A mode that shows this long after an earlier command may be its effect, and no choice of a pilot. */
+const own_change_ms = 5_000;
+/** The time of a task that may pass before its command is sent. */
+export function spare_ms({ remaining_ms }: Pick<CommandContext, 'remaining_ms'>): number {
+  return Math.max(0, remaining_ms() - time_min_ms - report_reserve_ms);
+}
+
 const reasons_max = 3;
 const severity_warning = 4;
 /** ArduPilot explains refused modes with notices. */
@@ -121,16 +128,22 @@ class Attempt {
   /** Copies that a link has accepted, in all forms. */
   #copies = 0;
   readonly #hasRestarted: () => boolean;
-  readonly #repeats: Repeats;
   readonly #ways: Ways;
+  readonly #began_ms = performance.now();
+  readonly #mode_before: number | undefined;
+  /** No earlier command explains another mode. */
+  readonly #isSettled: boolean;
+  #isTakenOver = false;
 
   constructor(to: Addressee, order: Order, context: CommandContext) {
     this.#to = to;
     this.#order = order;
     this.#context = context;
     this.#hasRestarted = to.watchStart();
-    this.#repeats = new Repeats(to, order, performance.now());
     this.#ways = new Ways(to, order);
+    this.#mode_before = to.contact.latest.last('HEARTBEAT')?.custom_mode;
+    const settled_ms = this.#began_ms - own_change_ms;
+    this.#isSettled = to.contacts.every(({ unanswered }) => unanswered.last_ms < settled_ms);
   }
 
   /** Resolves with the final answer, however late; undefined when none came, or when the effect was observed first. */
@@ -199,7 +212,7 @@ class Attempt {
 
   /** Whether further copies may be sent before the time of the task is over. Over a satellite they would arrive a minute late, and cost. */
   #goesOn(): boolean {
-    return !this.#isFar && !this.#repeats.isOver && this.#hasTime && !this.#ways.wasShown && this.#isEarly;
+    return !this.#isFar && !this.#hasEnded && this.#hasTime && !this.#ways.wasShown && this.#isEarly;
   }
 
   get #isEarly(): boolean {
@@ -213,8 +226,33 @@ class Attempt {
 
   /** Whether another copy may be sent: not after the effect was shown, where it would take the vehicle back from a pilot who has taken over. */
   #mayRepeat(): boolean {
-    if (this.#ways.wasShown || !this.#hasTime || !this.#repeats.isAllowed(performance.now())) return false;
+    if (this.#ways.wasShown || !this.#hasTime || this.#hasEnded || this.#isBarred()) return false;
     return this.#order.may_resend || this.#isLost();
+  }
+
+  /** Whether no further copy will be sent, whatever comes: only while the vehicle is as it was when the first one was sent. */
+  get #hasEnded(): boolean {
+    // A pilot who has taken over may come back to the mode that was; he is not overruled then either.
+    this.#isTakenOver ||= this.#hasOtherMode();
+    return this.#isTakenOver;
+  }
+
+  /** Whether another copy would do harm now. */
+  #isBarred(): boolean {
+    const [freshest = this.#to.contact] = this.#to.contacts.toSorted((a, b) => b.last_ms - a.last_ms);
+    return this.#order.obstacle?.(situationOf(freshest, performance.now())) !== undefined;
+  }
+
+  /** Whether a pilot, another station or a failsafe has changed the mode: another copy would undo that. */
+  #hasOtherMode(): boolean {
+    if (this.#order.ignores_mode === true || !this.#isSettled) return false;
+    const now_ms = performance.now();
+    return this.#to.contacts.some((contact) => {
+      // Behind a shared address the mode of the other vehicle shows too.
+      if (contact.isShared(now_ms)) return false;
+      const mode = contact.latest.since('HEARTBEAT', this.#began_ms)?.custom_mode;
+      return mode !== undefined && mode !== this.#mode_before;
+    });
   }
 
   /**
@@ -424,55 +462,6 @@ function causesText(reasons: string, causes: readonly string[]): string {
 
 function found<T>(value: T | undefined): { readonly found: T } | undefined {
   return value === undefined ? undefined : { found: value };
-}
-
-// Decides whether another copy of a command may be sent: only while the vehicle is as it was when the first one was sent.
-
-/** A mode that shows this long after an earlier command may be its effect, and no choice of a pilot. */
-const own_change_ms = 5_000;
-
-class Repeats {
-  readonly #to: Addressee;
-  readonly #order: Order;
-  readonly #began_ms: number;
-  readonly #mode_before: number | undefined;
-  /** No earlier command explains another mode. */
-  readonly #isSettled: boolean;
-  #isTakenOver = false;
-
-  /** Before the first copy is sent. `now_ms` is monotonic. */
-  constructor(to: Addressee, order: Order, now_ms: number) {
-    this.#to = to;
-    this.#order = order;
-    this.#began_ms = now_ms;
-    this.#mode_before = to.contact.latest.last('HEARTBEAT')?.custom_mode;
-    this.#isSettled = to.contacts.every(({ unanswered }) => now_ms - unanswered.last_ms > own_change_ms);
-  }
-
-  /** Whether no further copy will be sent, whatever comes. */
-  get isOver(): boolean {
-    // A pilot who has taken over may come back to the mode that was; he is not overruled then either.
-    this.#isTakenOver ||= this.#hasOtherMode();
-    return this.#isTakenOver;
-  }
-
-  isAllowed(now_ms: number): boolean {
-    if (this.isOver) return false;
-    const [freshest = this.#to.contact] = this.#to.contacts.toSorted((a, b) => b.last_ms - a.last_ms);
-    return this.#order.obstacle?.(situationOf(freshest, now_ms)) === undefined;
-  }
-
-  /** Whether a pilot, another station or a failsafe has changed the mode: another copy would undo that. */
-  #hasOtherMode(): boolean {
-    if (this.#order.ignores_mode === true || !this.#isSettled) return false;
-    const now_ms = performance.now();
-    return this.#to.contacts.some((contact) => {
-      // Behind a shared address the mode of the other vehicle shows too.
-      if (contact.isShared(now_ms)) return false;
-      const mode = contact.latest.since('HEARTBEAT', this.#began_ms)?.custom_mode;
-      return mode !== undefined && mode !== this.#mode_before;
-    });
-  }
 }
 
 /** Returns a function that gives the reason why later messages may not show the effect of the command `what`. */

@@ -18,7 +18,7 @@ import {
 } from '../vehicles/modes.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { admit, admitFlight, type Bounded, notSent } from './admission.ts';
-import { altitudeInput, type Height } from './altitude.ts';
+import { altitudeInput, type Height, shownHeight } from './altitude.ts';
 import { awaitArrival, journeyUp } from './arrival.ts';
 import { changeMode, hold } from './change-mode.ts';
 import { carryOut, clock_wait_ms, report_reserve_ms, interruptionOf } from './exchange.ts';
@@ -90,7 +90,7 @@ async function takeOff(vehicle: Bounded, height_m: number, context: CommandConte
   const { to, situation, checked: height } = await admit(vehicle, context, check);
   const evidence = await carryOut(to, takeoffOrder(height, situation), context);
   await awaitArrival(to, journeyUp(height, situation), context);
-  return { alt_amsl_m: height.amsl_m, height_above_home_m: height.above_home_m, ...evidence };
+  return { ...shownHeight(height), ...evidence };
 }
 
 function safetyCommands(vehicle: Bounded): readonly Command[] {
@@ -185,8 +185,7 @@ async function setAltitude(
   const { to, situation, target, height } = await admitFlight(vehicle, flight, context);
   const order = { ...gotoOrder(target, height, situation), what: 'set_altitude' };
   const evidence = await carryOut(to, order, context);
-  const { amsl_m: alt_amsl_m, above_home_m: height_above_home_m } = height;
-  return { alt_amsl_m, height_above_home_m, alt_datum: options.goto.datum, ...evidence };
+  return { ...shownHeight(height, options.goto.datum), ...evidence };
 }
 
 function speedCommand(vehicle: Bounded, options: MavlinkOptions): Command {
@@ -344,7 +343,7 @@ async function takeOffAsPlane(
   };
   const modes = [arduplane_takeoff_mode];
   await awaitArrival(to, { what: 'takeoff', left_m, tolerance_m: height_tolerance_m, modes }, context);
-  return { alt_amsl_m: height.amsl_m, height_above_home_m: height.above_home_m, ...evidence };
+  return { ...shownHeight(height), ...evidence };
 }
 
 interface Climb {

@@ -6,7 +6,7 @@ import { type Command, type CommandContext, defineCommand } from '../../../src/t
 import type { MavlinkOptions } from '../options.ts';
 import type { Situation } from '../vehicles/situation.ts';
 import { admitFlight, type Bounded, notSent } from './admission.ts';
-import { altitudeInput, type Height } from './altitude.ts';
+import { altitudeInput, type Height, shownHeight } from './altitude.ts';
 import { carryOut } from './exchange.ts';
 import { texts } from './texts.ts';
 import { obstacleToRepeat, type Waypoint } from './gate.ts';
@@ -91,9 +91,7 @@ async function flyAround(
     lon,
     radius_m,
     clockwise,
-    alt_amsl_m: height.amsl_m,
-    height_above_home_m: height.above_home_m,
-    alt_datum: options.goto.datum,
+    ...shownHeight(height, options.goto.datum),
     // An ArduPlane reports the place of its circle only.
     radius_observed: orbitOf(situation) === 'circle',
     ...evidence,
@@ -184,7 +182,7 @@ function circleOrder(orbit: Orbit, { amsl_m }: Height, { autopilot, kind }: Situ
     command: command_orbit,
     forms: ['int', 'long'],
     send: (contact, how) => {
-      contact.requestReport('circle');
+      contact.streams?.requestReport('circle');
       return sendCommand(contact, { ...fields, place: { lat, lon, z_m: amsl_m, frame: frame_global } }, how);
     },
     may_resend: false,

@@ -193,7 +193,7 @@ export function gotoOrder(
     // COMMAND_LONG has no frame: only PX4 is known to interpret its altitude as above sea level.
     forms: autopilot === 'px4' ? ['int', 'long'] : ['int'],
     send: (contact, how) => {
-      if (mayGoAround(contact)) contact.requestReport('way');
+      if (mayGoAround(contact)) contact.streams?.requestReport('way');
       const place = { lat, lon, z_m, frame };
       const fields = { command: command_reposition, ...reposition, ...clockwise, ...circle, place };
       return sendCommand(contact, fields, how);
@@ -337,8 +337,7 @@ export function sendCommand(
   { place, ...fields }: CommandFields,
   { form, confirmation }: { readonly form: Form; readonly confirmation: number },
 ): boolean {
-  const target = { target_system: contact.sysid, target_component: contact.compid };
-  const common = { param1: 0, param2: 0, param3: 0, param4: 0, ...fields, ...target };
+  const common = { param1: 0, param2: 0, param3: 0, param4: 0, ...fields, ...contact.target };
   const { lat = 0, lon = 0, z_m = 0, frame = frame_global } = place ?? {};
   if (form === 'long') {
     return contact.send('COMMAND_LONG', { ...common, confirmation, param5: lat, param6: lon, param7: z_m });
@@ -366,8 +365,7 @@ function sendTarget(
     alt: z_m,
     ...unused_motion,
     type_mask: mask_position,
-    target_system: contact.sysid,
-    target_component: contact.compid,
+    ...contact.target,
     coordinate_frame: frame_global_relative_int,
   });
   return isSent ? undefined : texts.fallback_unsent;

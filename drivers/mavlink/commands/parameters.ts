@@ -72,14 +72,8 @@ export async function readSome(
     return values.size >= enough || undefined;
   };
   for (let left_ms = wait_ms; left_ms > 0 && values.size < enough && !context.signal.aborted;) {
-    const { sysid: target_system, compid: target_component } = to.contact;
     for (const param_id of names.filter((name) => !values.has(name)))
-      to.contact.send('PARAM_REQUEST_READ', {
-        target_system,
-        target_component,
-        param_id,
-        param_index: by_name,
-      });
+      to.contact.send('PARAM_REQUEST_READ', { ...to.contact.target, param_id, param_index: by_name });
     await to.changes.until(look, Math.min(answer_wait_ms, left_ms), context.signal);
     left_ms = until_ms - performance.now();
   }
@@ -101,10 +95,9 @@ export async function writeParameter(
 ): Promise<number | null | undefined> {
   const isInBits = to.contact.autopilot === 'px4' && readers.has(param_type);
   for (let sent = 0; sent < writes_max && context.remaining_ms() > report_reserve_ms; sent += 1) {
-    const { sysid: target_system, compid: target_component } = to.contact;
     const before = to.contact.latest.last('PARAM_VALUE');
     const param_value = bitsOf(value, isInBits);
-    to.contact.send('PARAM_SET', { target_system, target_component, param_id, param_value, param_type });
+    to.contact.send('PARAM_SET', { ...to.contact.target, param_id, param_value, param_type });
     const answer = await to.changes.until(
       () => {
         const latest = to.contact.latest.last('PARAM_VALUE');
@@ -199,21 +192,19 @@ class Reading {
     if (this.#lists >= requests_max) return { reason: texts.unanswered(name, requests_max) };
     this.#lists += 1;
     this.#received_ms = now_ms;
-    const { sysid: target_system, compid: target_component } = contact;
-    contact.send('PARAM_REQUEST_LIST', { target_system, target_component });
+    contact.send('PARAM_REQUEST_LIST', contact.target);
     return undefined;
   }
 
   /** Sends the first requests that are due; gives up the requests that were sent too often. */
   #request(open: readonly Request[], now_ms: number): End | undefined {
     const { contact, name } = this.#to;
-    const { sysid: target_system, compid: target_component } = contact;
     for (const each of open.slice(0, window)) {
       if (now_ms - each.sent_ms < answer_wait_ms) continue;
       if (each.requests >= requests_max) this.#giveUp(each);
       else {
         const { param_id, param_index } = each;
-        contact.send('PARAM_REQUEST_READ', { target_system, target_component, param_id, param_index });
+        contact.send('PARAM_REQUEST_READ', { ...contact.target, param_id, param_index });
         each.requests += 1;
         each.sent_ms = now_ms;
       }

@@ -28,7 +28,7 @@ export async function listLogs(to: Addressee, signal: AbortSignal): Promise<read
   for (let tries = 0; tries < tries_max && missing()?.length !== 0 && !signal.aborted; tries += 1) {
     const before = found.size;
     const [start = 0, end = all_logs] = firstRun(missing() ?? []);
-    to.contact.send('LOG_REQUEST_LIST', { ...targetOf(to), start, end });
+    to.contact.send('LOG_REQUEST_LIST', { ...to.contact.target, start, end });
     await receive(to, 'LOG_ENTRY', { quiet_ms, max_ms: list_max_ms, signal }, (entry) => {
       // Of ArduPilot the first one is 1, of PX4 0.
       const first = entry.last_log_num - entry.num_logs + 1;
@@ -63,7 +63,7 @@ export async function readLog(
     const [first = 0, last = first] = firstRun([...missing].toSorted((a, b) => a - b));
     const ofs = first * part_bytes;
     const wanted = Math.min((last + 1) * part_bytes, count) - ofs;
-    to.contact.send('LOG_REQUEST_DATA', { ...targetOf(to), id, ofs: from + ofs, count: wanted });
+    to.contact.send('LOG_REQUEST_DATA', { ...to.contact.target, id, ofs: from + ofs, count: wanted });
     await receive(to, 'LOG_DATA', { quiet_ms: data_quiet_ms, max_ms: window_max_ms, signal }, (data) => {
       const part = (data.ofs - from) / part_bytes;
       const length = Math.min(part_bytes, count - part * part_bytes);
@@ -79,7 +79,7 @@ export async function readLog(
 
 /** Tells the vehicle that nothing more is read, so that it writes its log again. */
 export function endReading(to: Addressee): void {
-  to.contact.send('LOG_REQUEST_END', targetOf(to));
+  to.contact.send('LOG_REQUEST_END', to.contact.target);
 }
 
 interface Wait {
@@ -116,8 +116,4 @@ function firstRun([first, ...others]: readonly number[]): readonly number[] {
   if (first === undefined) return [];
   const gap = others.findIndex((each, at) => each !== first + at + 1);
   return [first, first + (gap < 0 ? others.length : gap)];
-}
-
-function targetOf({ contact }: Addressee) {
-  return { target_system: contact.sysid, target_component: contact.compid };
 }

@@ -28,13 +28,19 @@ const read_back_max_ms = 30_000;
 const read_back_pause_ms = 1_000;
 
 interface Storing {
+  readonly vehicle: Bounded;
+  readonly to: Addressee;
   readonly kind: MissionKind;
   readonly context: CommandContext;
   readonly situation: Situation;
-  /** Returns the vehicle as it is addressed now: it may have restarted, or changed its link. */
-  readonly address: () => Addressee | undefined;
-  /** Returns why nothing more may be sent. */
-  readonly obstacle: () => string | undefined;
+  readonly allow_airborne: boolean;
+}
+
+/** Why nothing more may be sent. */
+function obstacleIn({ to, allow_airborne }: Storing): string | undefined {
+  if (allow_airborne) return undefined;
+  const obstacle = obstacleToContinue(situationOf(to.contact, performance.now()));
+  return obstacle === undefined ? undefined : command_texts.about(to.name, obstacle);
 }
 
 interface Stored {
@@ -47,8 +53,9 @@ interface Stored {
 }
 
 /** Resolves when the vehicle holds the items as sent; otherwise throws `CommandRefused` with what it holds. */
-async function storeItems(to: Addressee, planned: readonly PlannedItem[], storing: Storing): Promise<Stored> {
-  const { kind, context, situation, obstacle } = storing;
+async function storeItems(planned: readonly PlannedItem[], storing: Storing): Promise<Stored> {
+  const { to, kind, context, situation } = storing;
+  const obstacle = (): string | undefined => obstacleIn(storing);
   const own = ownItems(kind, situation.autopilot);
   const items = [...(own > 0 ? [homeItem(situation)] : []), ...planned.map(({ item }) => item)];
   const begun_ms = performance.now();
@@ -112,9 +119,9 @@ function failure(
 }
 
 /** Resolves when the vehicle holds nothing any more; otherwise throws `CommandRefused` with what it holds. */
-async function clearItems(to: Addressee, storing: Storing): Promise<{ readonly acknowledged: boolean }> {
-  const { kind, context, situation } = storing;
-  const refusal = await requestClearing(to, storing);
+async function clearItems(storing: Storing): Promise<{ readonly acknowledged: boolean }> {
+  const { to, kind, context, situation } = storing;
+  const refusal = await requestClearing(storing);
   if (context.signal.aborted) throw new CommandRefused(command_texts.unknown_outcome(texts.stopped(to.name)));
   const held = await readBack(storing, refusal === undefined ? 'now' : 'when it is back');
   if ('unread' in held) throw unread(to, held.unread, refusal);
@@ -125,21 +132,19 @@ async function clearItems(to: Addressee, storing: Storing): Promise<{ readonly a
 }
 
 /** Returns the reason without an acknowledgement. */
-async function requestClearing(
-  to: Addressee,
-  { kind, context, obstacle }: Storing,
-): Promise<string | undefined> {
+async function requestClearing(storing: Storing): Promise<string | undefined> {
+  const { to, kind, context } = storing;
   const until_ms = performance.now() + context.remaining_ms() * sending_share;
   const transfer = new Transfer(to, kind, { ...context, until_ms });
   try {
     await transfer.begin(
       texts.the_clearing(kind),
       () => {
-        const reason = obstacle();
+        const reason = obstacleIn(storing);
         if (reason !== undefined) throw new CommandRefused(reason);
         return to.contact.send('MISSION_CLEAR_ALL', transfer.target);
       },
-      (since_ms) => (transfer.received('MISSION_ACK', since_ms)?.type === ack_accepted ? true : undefined),
+      (since_ms) => transfer.received('MISSION_ACK', since_ms)?.type === ack_accepted || undefined,
     );
     return undefined;
   } catch (error) {
@@ -151,12 +156,12 @@ async function requestClearing(
 
 /** Reads what the vehicle holds, again while there is time if it is not back yet. */
 async function readBack(
-  { kind, context, address }: Storing,
+  { vehicle, kind, context }: Storing,
   when: 'now' | 'when it is back',
 ): Promise<{ readonly items: readonly MissionItem[] } | { readonly unread: string }> {
   const until_ms = performance.now() + (when === 'now' ? context.remaining_ms() : read_back_max_ms);
   for (;;) {
-    const to = address();
+    const to = addresseeOf(vehicle);
     let why: string = texts.away;
     if (to) {
       try {
@@ -221,7 +226,7 @@ function downloadCommand(vehicle: Bounded): Command {
     handle: async (input, context) => {
       const { to, situation } = reach(vehicle, context);
       requireSupport(to, input.kind);
-      const items = await downloadAgain(to, addressOf(vehicle), input.kind, context);
+      const items = await downloadAgain(to, () => addresseeOf(vehicle), input.kind, context);
       const { autopilot, home } = situation;
       const vehicle_type = to.contact.mav_type;
       const planWith = (at: Situation['home']): ReturnType<typeof planOf> =>
@@ -281,8 +286,7 @@ async function upload(
   if (fault !== undefined) throw notSent(fault);
   vehicle.stored.forget(input.kind);
   const begun_ms = performance.now();
-  const storing = storingOf(vehicle, to, { ...input, context, situation });
-  const stored = await storeItems(to, read.items, storing);
+  const stored = await storeItems(read.items, { ...input, vehicle, to, context, situation });
   return {
     ...remember(vehicle, situation, { kind: input.kind, items: stored.items }),
     acknowledged: stored.acknowledged,
@@ -322,44 +326,16 @@ function clearCommand(vehicle: Bounded): Command {
       const { to, situation } = await admit(vehicle, context, obstacleOf);
       requireSupport(to, input.kind);
       vehicle.stored.forget(input.kind);
-      const storing = storingOf(vehicle, to, { ...input, context, situation });
-      const { acknowledged } = await clearItems(to, storing);
+      const { acknowledged } = await clearItems({ ...input, vehicle, to, context, situation });
       return { ...remember(vehicle, situation, { kind: input.kind, items: [] }), acknowledged };
     },
   });
 }
 
-interface Doing {
-  readonly kind: MissionKind;
-  readonly context: CommandContext;
-  readonly situation: Situation;
-  readonly allow_airborne: boolean;
-}
-
-function storingOf(
-  vehicle: Bounded,
-  to: Addressee,
-  { kind: of, context, situation, allow_airborne }: Doing,
-): Storing {
-  return {
-    kind: of,
-    context,
-    situation,
-    address: addressOf(vehicle),
-    obstacle: () => {
-      if (allow_airborne) return undefined;
-      const obstacle = obstacleToContinue(situationOf(to.contact, performance.now()));
-      return obstacle === undefined ? undefined : command_texts.about(to.name, obstacle);
-    },
-  };
-}
-
-/** How the vehicle is addressed now. */
-function addressOf(vehicle: Bounded): () => Addressee | undefined {
-  return () => {
-    const found = vehicle.address();
-    return 'to' in found ? found.to : undefined;
-  };
+/** The vehicle as it is addressed now: it may have restarted, or changed its link. */
+function addresseeOf(vehicle: Bounded): Addressee | undefined {
+  const found = vehicle.address();
+  return 'to' in found ? found.to : undefined;
 }
 
 /** MAVLink 1 transfers missions only. Vehicles that list their capabilities without this one would not answer. */

@@ -91,7 +91,7 @@ async function readAll(
   { from_pct, to_pct }: Share,
 ): Promise<readonly MissionItem[] | 'changed'> {
   const { to, kind } = transfer;
-  const { count, opaque_id } = await transfer.countWithId();
+  const { count, opaque_id } = await transfer.count();
   if (count > items_max) throw new CommandRefused(texts.too_long(to.name, kind, { count, max: items_max }));
   const items: MissionItem[] = [];
   for (let seq = 0; seq < count; seq += 1) {
@@ -101,7 +101,7 @@ async function readAll(
       transfer.progress(texts.reading(to.name, items.length, count), pct);
     }
   }
-  const after = opaque_id === 0 ? { count, opaque_id } : await transfer.countWithId();
+  const after = opaque_id === 0 ? { count, opaque_id } : await transfer.count();
   transfer.end('complete');
   return after.count === count && after.opaque_id === opaque_id ? items : 'changed';
 }

@@ -9,7 +9,7 @@ import {
 } from '../../../src/toolkit/driver/command.ts';
 import { CommandRefused } from '../../../src/platform/errors.ts';
 import { latitude, longitude } from '../../../src/contract/assets.ts';
-import { admit, type Bounded, notSent } from '../commands/admission.ts';
+import { admit, begunNow, type Bounded, notSent } from '../commands/admission.ts';
 import { altitudeInput } from '../commands/altitude.ts';
 import { arrivalTimeout_ms } from '../commands/arrival.ts';
 import { changeMode, hold } from '../commands/change-mode.ts';
@@ -83,9 +83,7 @@ function repositionCommand(vehicle: Bounded, options: MavlinkOptions, kind: Kind
     timeout_ms: arrivalTimeout_ms(options.goto),
     input: z.strictObject({ lat: latitude, lon: longitude, alt_m, resume }),
     handle: async ({ resume: continues, ...target }, task) => {
-      const age_ms = task.age_ms?.() ?? null;
-      // It is in time if it begins in time.
-      const context = { ...task, age_ms: () => age_ms };
+      const context = begunNow(task);
       await admit(vehicle, context, obstacleToReposition);
       const flown = await goTo(vehicle, { ...target, wait_for_arrival: true }, { options, context });
       if (!continues) return flown;
@@ -115,15 +113,14 @@ interface Beginning {
 
 async function begin(vehicle: Bounded, beginning: Beginning): Promise<JsonObject> {
   const { digest, from } = beginning;
-  const age_ms = beginning.context.age_ms?.() ?? null;
-  // It is in time if it begins in time: reading a long mission takes a while.
-  const context = { ...beginning.context, age_ms: () => age_ms };
+  // Reading a long mission takes a while.
+  const context = begunNow(beginning.context);
   const first = await admit(vehicle, context, obstacleToStart);
   const own = ownItems('mission', first.situation.autopilot);
   // Asked now: another station may have changed or cleared it, over a link that does not show it.
   const count =
     digest === undefined
-      ? (await new Transfer(first.to, 'mission', context).count()) - own
+      ? (await new Transfer(first.to, 'mission', context).count()).count - own
       : await readExpected(vehicle, first, { context, digest });
   if (count < 1) throw notSent(command_texts.about(first.to.name, texts.no_mission));
   if (from === 'first') await goToItem(vehicle, first.to, { seq: own, context });
@@ -164,16 +161,14 @@ async function goToItem(
   to: Addressee,
   { seq, context }: { readonly seq: number; readonly context: CommandContext },
 ): Promise<void> {
-  const { sysid: target_system, compid: target_component } = to.contact;
   const since_ms = performance.now();
   for (let tries = 0; tries < set_current_tries; tries += 1) {
     // A vehicle that a pilot has put on its mission meanwhile would go back to its first item.
     await admit(vehicle, context, obstacleToStart);
-    to.contact.send('MISSION_SET_CURRENT', { target_system, target_component, seq });
+    to.contact.send('MISSION_SET_CURRENT', { ...to.contact.target, seq });
     const wait_ms = Math.max(0, Math.min(set_current_wait_ms, context.remaining_ms()));
-    const look = (): true | undefined => {
-      return to.contact.latest.since('MISSION_CURRENT', since_ms)?.seq === seq ? true : undefined;
-    };
+    const look = (): true | undefined =>
+      to.contact.latest.since('MISSION_CURRENT', since_ms)?.seq === seq || undefined;
     if (await to.changes.until(look, wait_ms, context.signal)) return;
     if (context.signal.aborted) break;
   }

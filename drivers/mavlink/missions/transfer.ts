@@ -6,6 +6,7 @@ import type { CommandContext } from '../../../src/toolkit/driver/command.ts';
 import { CommandRefused } from '../../../src/platform/errors.ts';
 import { report_reserve_ms } from '../commands/exchange.ts';
 import type { Messages } from '../wire/messages.ts';
+import type { Contact } from '../vehicles/contact.ts';
 import type { MissionItem } from './item.ts';
 import { mission_types, type MissionKind } from '../vehicles/mission-kinds.ts';
 import { ackText, texts } from './texts.ts';
@@ -72,11 +73,7 @@ export class Transfer {
   readonly #begun_ms = performance.now();
   /** Of the vehicle and its link, smoothed. */
   #answer_ms = answer_wait_ms / answer_times;
-  readonly target: {
-    readonly target_system: number;
-    readonly target_component: number;
-    readonly mission_type: number;
-  };
+  readonly target: Contact['target'] & { readonly mission_type: number };
 
   constructor(to: Addressee, kind: MissionKind, task: TransferTask) {
     const { contact } = to;
@@ -85,16 +82,11 @@ export class Transfer {
     this.to = { ...to, contact };
     this.kind = kind;
     this.#task = task;
-    const { sysid: target_system, compid: target_component } = contact;
-    this.target = { target_system, target_component, mission_type: mission_types[kind] };
-  }
-
-  async count(): Promise<number> {
-    return (await this.countWithId()).count;
+    this.target = { ...contact.target, mission_type: mission_types[kind] };
   }
 
   /** With the vehicle's own id of what it has stored; 0: it has none. */
-  async countWithId(): Promise<Pick<Messages['MISSION_COUNT'], 'count' | 'opaque_id'>> {
+  async count(): Promise<Pick<Messages['MISSION_COUNT'], 'count' | 'opaque_id'>> {
     const { contact } = this.to;
     return this.begin(
       texts.the_count(this.kind),
