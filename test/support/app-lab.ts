@@ -1,7 +1,7 @@
 /** The parts of the daemon that a reload changes, joined as `app.ts` joins them: real configuration, hub and log. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { vi } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { DriverInstances } from '../../src/kit/app/driver-instances.ts';
 import { commandPolicy, PacePolicy } from '../../src/kit/app/policy.ts';
@@ -76,7 +76,7 @@ const commands = [
   defineCommand({ ...about, name: 'arm', risk_level: 'high' }),
 ];
 
-/** Starts the parts with the text of a configuration file, which needs no `kit_id`. */
+/** Starts the parts with the text of a configuration file, which needs no `kit_id`. They end with the test. */
 export async function startAppLab(text: string) {
   const runs = new Runs();
   const all = [runs.driver('drones'), runs.driver('others'), fleetDriver(runs.events)];
@@ -109,6 +109,12 @@ export async function startAppLab(text: string) {
   const instances = new DriverInstances(hub, log);
   instances.start(config.drivers);
   await pass(0);
+  const stop = async (): Promise<void> => {
+    await instances.stop();
+    await lab.stop();
+    log.close();
+  };
+  onTestFinished(stop);
   return {
     hub,
     outbox,
@@ -139,11 +145,7 @@ export async function startAppLab(text: string) {
         return rest;
       }),
     reload: async (body: string) => reload(await read(body), { live, instances, hub, pace, log }),
-    async stop(): Promise<void> {
-      await instances.stop();
-      await lab.stop();
-      log.close();
-    },
+    stop,
   };
 }
 

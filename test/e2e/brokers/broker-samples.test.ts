@@ -8,7 +8,7 @@ import { payload_bytes_max } from '../../../src/cloud/read-message.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { makeCertificates, type Certificates, type KeyPair } from '../../support/certificates.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 import { freePort } from '../../support/ports.ts';
 
 const samples = new URL('../../../systemd/broker/', import.meta.url);
@@ -40,44 +40,43 @@ async function listenersOf(): Promise<{ readonly kits: string[]; readonly servic
 
 /** Mosquitto with our sample files; only ports and paths are the test's own. */
 async function withSite(fn: (site: Site) => Promise<void>): Promise<void> {
-  await withDirectory(async (dir) => {
-    const [of_kits, of_services] = [join(dir, 'kits'), join(dir, 'services')];
-    await mkdir(of_kits);
-    await mkdir(of_services);
-    const certificates: Certificates = await makeCertificates(of_kits, kit_a);
-    const authority: Certificates = await makeCertificates(of_services, 'cloud');
-    const acl = await readFile(new URL('mosquitto.acl', samples), 'utf8');
-    const { kits, services } = await listenersOf();
-    const { ca, server } = certificates;
-    const port = await freePort();
-    const of_listener = [`cafile ${authority.ca}`, `certfile ${server.cert}`, `keyfile ${server.key}`];
-    const conf = [...kits, `listener ${port} 127.0.0.1`, ...of_listener, ...services];
-    const broker = await startMosquitto({ conf, acl, tls: { ca, pair: server, client_ca: true } });
-    const clients: MqttClient[] = [];
-    const connectTo = async (url: string, pair: KeyPair, clientId: string): Promise<MqttClient> => {
-      const [trust, cert, key] = await Promise.all(
-        [ca, pair.cert, pair.key].map(async (file) => readFile(file)),
-      );
-      if (!trust || !cert || !key) throw new Error('a file is missing');
-      const tls = { ca: trust, cert, key };
-      const client = await connectAsync(url, { ...tls, clientId, protocolVersion: 5, reconnectPeriod: 0 });
-      clients.push(client);
-      client.on('error', () => undefined);
-      return client;
-    };
-    const connect: Site['connect'] = async (...of) => connectTo(broker.url, ...of);
-    const connectService: Site['connect'] = async (...of) => connectTo(`mqtts://localhost:${port}`, ...of);
-    try {
-      const a = await connect(certificates.client, kit_a);
-      const b = await connect(await certificates.clientOf(kit_b), kit_b);
-      const cloud = await connectService(authority.client, 'cloud');
-      const pairs = { pair_a: certificates.client, pair_cloud: authority.client };
-      await fn({ a, b, cloud, connect, connectService, ...pairs });
-    } finally {
-      for (const client of clients) await client.endAsync(true);
-      await broker.stop();
-    }
-  });
+  const dir = await testDirectory();
+  const [of_kits, of_services] = [join(dir, 'kits'), join(dir, 'services')];
+  await mkdir(of_kits);
+  await mkdir(of_services);
+  const certificates: Certificates = await makeCertificates(of_kits, kit_a);
+  const authority: Certificates = await makeCertificates(of_services, 'cloud');
+  const acl = await readFile(new URL('mosquitto.acl', samples), 'utf8');
+  const { kits, services } = await listenersOf();
+  const { ca, server } = certificates;
+  const port = await freePort();
+  const of_listener = [`cafile ${authority.ca}`, `certfile ${server.cert}`, `keyfile ${server.key}`];
+  const conf = [...kits, `listener ${port} 127.0.0.1`, ...of_listener, ...services];
+  const broker = await startMosquitto({ conf, acl, tls: { ca, pair: server, client_ca: true } });
+  const clients: MqttClient[] = [];
+  const connectTo = async (url: string, pair: KeyPair, clientId: string): Promise<MqttClient> => {
+    const [trust, cert, key] = await Promise.all(
+      [ca, pair.cert, pair.key].map(async (file) => readFile(file)),
+    );
+    if (!trust || !cert || !key) throw new Error('a file is missing');
+    const tls = { ca: trust, cert, key };
+    const client = await connectAsync(url, { ...tls, clientId, protocolVersion: 5, reconnectPeriod: 0 });
+    clients.push(client);
+    client.on('error', () => undefined);
+    return client;
+  };
+  const connect: Site['connect'] = async (...of) => connectTo(broker.url, ...of);
+  const connectService: Site['connect'] = async (...of) => connectTo(`mqtts://localhost:${port}`, ...of);
+  try {
+    const a = await connect(certificates.client, kit_a);
+    const b = await connect(await certificates.clientOf(kit_b), kit_b);
+    const cloud = await connectService(authority.client, 'cloud');
+    const pairs = { pair_a: certificates.client, pair_cloud: authority.client };
+    await fn({ a, b, cloud, connect, connectService, ...pairs });
+  } finally {
+    for (const client of clients) await client.endAsync(true);
+    await broker.stop();
+  }
 }
 
 /** The topics that a client gets from now on. */

@@ -9,52 +9,51 @@ import { makeCertificates } from '../../support/certificates.ts';
 import { startCloud } from '../../support/kit/cloud.ts';
 import { withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 import { texts } from '../../../src/kit/uplink/texts.ts';
 
 describe.skipIf(peerMissing('mosquitto', 'openssl'))('over TLS, a kit', () => {
   it('proves with its certificate who it is, and does not speak to a broker that it cannot trust', async () => {
-    await withDirectory(async (dir) => {
-      await withKit({ rehearsed: false }, async (kit) => {
-        const { ca, server, client, clientOf } = await makeCertificates(dir, kit.kit_id);
-        const broker = await startMosquitto({ tls: { ca, pair: server, client_ca: true } });
-        try {
-          const identity = { cert_file: client.cert, key_file: client.key };
-          const elsewhere = join(dir, 'other');
-          await mkdir(elsewhere);
-          const other = await makeCertificates(elsewhere, 'other');
-          await kit.configure({
-            broker: { url: broker.url, ca_file: other.ca, ...identity },
-            drivers: [kit.gateway],
-          });
-          const wary = await kit.start();
-          await wary.printed(/broker unreachable/);
-          const warning = wary.log().find(({ msg }) => msg.startsWith('broker unreachable'));
-          expect(warning?.['reason']).toMatch(/certificate/);
-          expect((await kit.status()).uplink.last_error).toMatch(/certificate/);
-          await wary.end('SIGTERM');
+    const dir = await testDirectory();
+    await withKit({ rehearsed: false }, async (kit) => {
+      const { ca, server, client, clientOf } = await makeCertificates(dir, kit.kit_id);
+      const broker = await startMosquitto({ tls: { ca, pair: server, client_ca: true } });
+      try {
+        const identity = { cert_file: client.cert, key_file: client.key };
+        const elsewhere = join(dir, 'other');
+        await mkdir(elsewhere);
+        const other = await makeCertificates(elsewhere, 'other');
+        await kit.configure({
+          broker: { url: broker.url, ca_file: other.ca, ...identity },
+          drivers: [kit.gateway],
+        });
+        const wary = await kit.start();
+        await wary.printed(/broker unreachable/);
+        const warning = wary.log().find(({ msg }) => msg.startsWith('broker unreachable'));
+        expect(warning?.['reason']).toMatch(/certificate/);
+        expect((await kit.status()).uplink.last_error).toMatch(/certificate/);
+        await wary.end('SIGTERM');
 
-          await kit.configure({
-            broker: { url: broker.url, ca_file: ca, ...identity },
-            drivers: [kit.gateway],
-          });
-          const pair = await clientOf('cloud');
-          const [trust, cert, key] = await Promise.all(
-            [ca, pair.cert, pair.key].map(async (file) => readFile(file, 'utf8')),
-          );
-          const cloud = await startCloud(broker.url, kit.kit_id, { ca: trust!, cert: cert!, key: key! });
-          const daemon = await kit.start();
-          await cloud.until('the birth', ({ data }) => data?.['online'] === true);
-          expect(broker.log()).toMatch(
-            new RegExp(`New client connected .* as ${kit.kit_id} \\(.*u'${kit.kit_id}'`),
-          );
-          await daemon.end('SIGTERM');
-          await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
-          await cloud.leave();
-        } finally {
-          await broker.stop();
-        }
-      });
+        await kit.configure({
+          broker: { url: broker.url, ca_file: ca, ...identity },
+          drivers: [kit.gateway],
+        });
+        const pair = await clientOf('cloud');
+        const [trust, cert, key] = await Promise.all(
+          [ca, pair.cert, pair.key].map(async (file) => readFile(file, 'utf8')),
+        );
+        const cloud = await startCloud(broker.url, kit.kit_id, { ca: trust!, cert: cert!, key: key! });
+        const daemon = await kit.start();
+        await cloud.until('the birth', ({ data }) => data?.['online'] === true);
+        expect(broker.log()).toMatch(
+          new RegExp(`New client connected .* as ${kit.kit_id} \\(.*u'${kit.kit_id}'`),
+        );
+        await daemon.end('SIGTERM');
+        await cloud.until('the farewell', ({ data }) => data?.['online'] === false);
+        await cloud.leave();
+      } finally {
+        await broker.stop();
+      }
     });
   });
 });

@@ -15,7 +15,7 @@ import { startRabbitmq } from '../../support/brokers/rabbitmq.ts';
 import { eventually } from '../../support/eventually.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { recordingLog } from '../../support/recording-log.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 const patience_ms = 60_000;
 const epoch = 17;
@@ -136,22 +136,21 @@ describe('a shared subscription', () => {
   it.skipIf(peerMissing('mosquitto'))(
     'of a user who may read nothing is reported while kits are online',
     async () => {
-      await withDirectory(async (dir) => {
-        const acl = join(dir, 'acl');
-        await writeFile(acl, 'user kit\ntopic write k1/#\nuser cloud\ntopic write k1/+/down/#\n', {
-          mode: 0o644,
-        });
-        const broker = await startMosquitto({ conf: ['allow_anonymous true', `acl_file ${acl}`] });
-        ends.push(async () => broker.stop());
-        const stored = new Set<string>();
-        const login = { username: 'cloud', password: undefined };
-        const { reports } = startReplica(broker.url, login, { stored, hasOnlineKits: true });
-        await playKit(broker.url, { username: 'kit', password: undefined }, 100);
-        await eventually('the fault is reported', () => reports.length > 0, patience_ms);
-        expect(reports[0]).toContain('may read k1/+/up/#');
-        expect(stored.size).toBe(0);
-        for (const end of ends.splice(0).toReversed()) await end();
+      const dir = await testDirectory();
+      const acl = join(dir, 'acl');
+      await writeFile(acl, 'user kit\ntopic write k1/#\nuser cloud\ntopic write k1/+/down/#\n', {
+        mode: 0o644,
       });
+      const broker = await startMosquitto({ conf: ['allow_anonymous true', `acl_file ${acl}`] });
+      ends.push(async () => broker.stop());
+      const stored = new Set<string>();
+      const login = { username: 'cloud', password: undefined };
+      const { reports } = startReplica(broker.url, login, { stored, hasOnlineKits: true });
+      await playKit(broker.url, { username: 'kit', password: undefined }, 100);
+      await eventually('the fault is reported', () => reports.length > 0, patience_ms);
+      expect(reports[0]).toContain('may read k1/+/up/#');
+      expect(stored.size).toBe(0);
+      for (const end of ends.splice(0).toReversed()) await end();
     },
     2 * patience_ms,
   );

@@ -8,28 +8,27 @@ import { startChild } from '../../support/child.ts';
 import { startCloud } from '../../support/kit/cloud.ts';
 import { command_file, withKit } from '../../support/kit/kit.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 describe.skipIf(peerMissing('mosquitto', 'openssl'))('a kit without broker.ca_file', () => {
   it('trusts the authorities of the system', async () => {
-    await withDirectory(async (dir) => {
-      await withKit({ rehearsed: false }, async (kit) => {
-        const { ca, server } = await makeCertificates(dir, kit.kit_id);
-        const broker = await startMosquitto({ tls: { ca, pair: server } });
-        await kit.configure({ broker: { url: broker.url }, drivers: [kit.gateway] });
-        const cloud = await startCloud(broker.url, kit.kit_id, { ca: await readFile(ca, 'utf8') });
-        // OpenSSL looks here for the file that holds the system's authorities.
-        const env = { SSL_CERT_FILE: ca };
-        const daemon = startChild([command_file, 'run', '--config', kit.config_file], { env });
-        try {
-          const birth = await cloud.until('the birth', ({ channel }) => channel === 'state');
-          expect(birth.data).toMatchObject({ online: true });
-        } finally {
-          await daemon.end('SIGTERM');
-          await cloud.leave();
-          await broker.stop();
-        }
-      });
+    const dir = await testDirectory();
+    await withKit({ rehearsed: false }, async (kit) => {
+      const { ca, server } = await makeCertificates(dir, kit.kit_id);
+      const broker = await startMosquitto({ tls: { ca, pair: server } });
+      await kit.configure({ broker: { url: broker.url }, drivers: [kit.gateway] });
+      const cloud = await startCloud(broker.url, kit.kit_id, { ca: await readFile(ca, 'utf8') });
+      // OpenSSL looks here for the file that holds the system's authorities.
+      const env = { SSL_CERT_FILE: ca };
+      const daemon = startChild([command_file, 'run', '--config', kit.config_file], { env });
+      try {
+        const birth = await cloud.until('the birth', ({ channel }) => channel === 'state');
+        expect(birth.data).toMatchObject({ online: true });
+      } finally {
+        await daemon.end('SIGTERM');
+        await cloud.leave();
+        await broker.stop();
+      }
     });
   });
 });
@@ -54,19 +53,18 @@ describe('broker.username that is empty', () => {
     ['is accepted beside a client certificate', true, 0],
     ['is refused without one', false, 78],
   ])('%s', async (_, has_certificate, code) => {
-    await withDirectory(async (dir) => {
-      await withKit({ rehearsed: false }, async (kit) => {
-        const { client } = await makeCertificates(dir, kit.kit_id);
-        const identity = has_certificate ? { cert_file: client.cert, key_file: client.key } : {};
-        await kit.configure({
-          broker: { url: 'mqtts://localhost:1', username: '', ...identity },
-          drivers: [],
-        });
-        const checked = await startChild([command_file, 'check', kit.config_file]).ended;
-        expect({ code: checked.code, told: /username/.test(checked.stdout + checked.stderr) }).toEqual({
-          code,
-          told: code !== 0,
-        });
+    const dir = await testDirectory();
+    await withKit({ rehearsed: false }, async (kit) => {
+      const { client } = await makeCertificates(dir, kit.kit_id);
+      const identity = has_certificate ? { cert_file: client.cert, key_file: client.key } : {};
+      await kit.configure({
+        broker: { url: 'mqtts://localhost:1', username: '', ...identity },
+        drivers: [],
+      });
+      const checked = await startChild([command_file, 'check', kit.config_file]).ended;
+      expect({ code: checked.code, told: /username/.test(checked.stdout + checked.stderr) }).toEqual({
+        code,
+        told: code !== 0,
       });
     });
   });

@@ -56,8 +56,7 @@ describe('Tasks while disk writes fail', () => {
   it('an end that the disk turns out to have is reported again, and never another one', async () => {
     const lab = startLab();
     const id = await lab.give();
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     lab.kill();
     const next = startLab({ disk: lab.disk, kit: lab.kit });
     next.disk.failing = 'input/output error';
@@ -93,8 +92,7 @@ describe('Tasks while disk writes fail', () => {
     const next = startLab({ disk: lab.disk, kit: lab.kit });
     next.runner.resume();
     await pass(commit_ms);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     const reports = next.disk.reports(id);
     expect(reports.map(({ status }) => status)).toEqual(['running', 'running', 'running', 'completed']);
     expect(reports[2]?.revision).toBeGreaterThan(reports[1]?.revision ?? Number.NaN);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 import type { TaskAnswer, TaskProcessSettings, TaskQuestion } from '../../support/kit/task-process.ts';
 import { texts } from '../../../src/kit/tasks/texts.ts';
 
@@ -61,36 +61,35 @@ async function scene(
   { repeatable }: { readonly repeatable: boolean },
   play: (scene: Scene) => Promise<void>,
 ): Promise<void> {
-  await withDirectory(async (dir) => {
-    const settings = { file: join(dir, 'buffer.db'), effects: join(dir, 'effects'), repeatable };
-    writeFileSync(settings.effects, '');
-    const task_id = randomUUID();
-    const created_at = new Date().toISOString();
-    const deadline = new Date(Date.now() + 60_000).toISOString();
-    const body = JSON.stringify({
-      task_id,
-      asset_id: randomUUID(),
-      command_name: 'goto',
-      created_at,
-      deadline,
-    });
-    const connectors: Connector[] = [];
-    try {
-      await play({
-        task_id,
-        start: async () => {
-          const connector = new Connector(settings);
-          connectors.push(connector);
-          await connector.hear('ready');
-          return connector;
-        },
-        dispatch: (connector) => connector.ask({ kind: 'dispatch', task_id, body }),
-        moves: () => readFileSync(settings.effects, 'utf8').split('\n').length - 1,
-      });
-    } finally {
-      await Promise.all(connectors.map(async (connector) => connector.kill()));
-    }
+  const dir = await testDirectory();
+  const settings = { file: join(dir, 'buffer.db'), effects: join(dir, 'effects'), repeatable };
+  writeFileSync(settings.effects, '');
+  const task_id = randomUUID();
+  const created_at = new Date().toISOString();
+  const deadline = new Date(Date.now() + 60_000).toISOString();
+  const body = JSON.stringify({
+    task_id,
+    asset_id: randomUUID(),
+    command_name: 'goto',
+    created_at,
+    deadline,
   });
+  const connectors: Connector[] = [];
+  try {
+    await play({
+      task_id,
+      start: async () => {
+        const connector = new Connector(settings);
+        connectors.push(connector);
+        await connector.hear('ready');
+        return connector;
+      },
+      dispatch: (connector) => connector.ask({ kind: 'dispatch', task_id, body }),
+      moves: () => readFileSync(settings.effects, 'utf8').split('\n').length - 1,
+    });
+  } finally {
+    await Promise.all(connectors.map(async (connector) => connector.kill()));
+  }
 }
 
 describe('a connector that is killed', () => {

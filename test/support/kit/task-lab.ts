@@ -305,6 +305,15 @@ export function startLab(options: Options = {}) {
       await taken;
       return id;
     },
+    /** What the newest handler comes to, and the disk takes it. */
+    async succeed(result?: JsonObject): Promise<void> {
+      kit.last.succeed(result);
+      await pass(commit_ms);
+    },
+    async fail(error: unknown): Promise<void> {
+      kit.last.fail(error);
+      await pass(commit_ms);
+    },
     last: (task_id: string): TaskReport | undefined => disk.reports(task_id).at(-1),
     error: (task_id: string) => disk.reports(task_id).at(-1)?.result['error'],
     kill(): void {

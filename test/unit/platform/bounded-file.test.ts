@@ -12,7 +12,7 @@ import {
   readTypedUpTo,
 } from '../../../src/platform/bounded-file.ts';
 import { texts } from '../../../src/platform/texts.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 const both = {
   'at once': async (file: string, bytes_max: number) => readTextUpToSync(file, bytes_max),
@@ -20,17 +20,16 @@ const both = {
 };
 
 it.each(Object.entries(both))('a file is read %s up to its limit and no further', async (_, read) => {
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'file');
-    for (const length of [0, 1, 4_095, 4_096, 4_097, 20_000]) {
-      const text = Array.from({ length }, (__, at) => String(at % 10)).join('');
-      await writeFile(file, text);
-      expect(await read(file, length)).toBe(text);
-      expect(await read(file, 1_000_000)).toBe(text);
-      if (length === 0) continue;
-      await expect(read(file, length - 1)).rejects.toThrow(new FileRefused(texts.larger_than(length - 1)));
-    }
-  });
+  const dir = await testDirectory();
+  const file = join(dir, 'file');
+  for (const length of [0, 1, 4_095, 4_096, 4_097, 20_000]) {
+    const text = Array.from({ length }, (__, at) => String(at % 10)).join('');
+    await writeFile(file, text);
+    expect(await read(file, length)).toBe(text);
+    expect(await read(file, 1_000_000)).toBe(text);
+    if (length === 0) continue;
+    await expect(read(file, length - 1)).rejects.toThrow(new FileRefused(texts.larger_than(length - 1)));
+  }
 });
 
 it.each(Object.entries(both))('a file of the kernel is read %s, which names no size', async (_, read) => {
@@ -38,34 +37,31 @@ it.each(Object.entries(both))('a file of the kernel is read %s, which names no s
 });
 
 it.each(Object.entries(both))('what is no file is refused %s, without waiting', async (_, read) => {
-  await withDirectory(async (dir) => {
-    await mkdir(join(dir, 'folder'));
-    execFileSync('mkfifo', [join(dir, 'pipe')]);
-    for (const path of ['/dev/zero', join(dir, 'folder'), join(dir, 'pipe')]) {
-      await expect(read(path, 100)).rejects.toThrow(new FileRefused(texts.no_file));
-    }
-    await expect(read(join(dir, 'nothing'), 100)).rejects.toMatchObject({ code: 'ENOENT' });
-  });
+  const dir = await testDirectory();
+  await mkdir(join(dir, 'folder'));
+  execFileSync('mkfifo', [join(dir, 'pipe')]);
+  for (const path of ['/dev/zero', join(dir, 'folder'), join(dir, 'pipe')]) {
+    await expect(read(path, 100)).rejects.toThrow(new FileRefused(texts.no_file));
+  }
+  await expect(read(join(dir, 'nothing'), 100)).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
 it('a pipe is read where a person typed its path, up to the limit', async () => {
-  await withDirectory(async (dir) => {
-    const pipe = join(dir, 'pipe');
-    execFileSync('mkfifo', [pipe]);
-    const [text] = await Promise.all([readTypedUpTo(pipe, 100), writeFile(pipe, 'secret\n')]);
-    expect(text).toBe('secret\n');
-    await expect(readTypedUpTo('/dev/zero', 100)).rejects.toThrow(new FileRefused(texts.larger_than(100)));
-    await expect(readTypedUpTo(join(dir, 'nothing'), 100)).rejects.toMatchObject({ code: 'ENOENT' });
-  });
+  const dir = await testDirectory();
+  const pipe = join(dir, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const [text] = await Promise.all([readTypedUpTo(pipe, 100), writeFile(pipe, 'secret\n')]);
+  expect(text).toBe('secret\n');
+  await expect(readTypedUpTo('/dev/zero', 100)).rejects.toThrow(new FileRefused(texts.larger_than(100)));
+  await expect(readTypedUpTo(join(dir, 'nothing'), 100)).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
 it('two files that are read at the same time do not share their bytes', async () => {
-  await withDirectory(async (dir) => {
-    await writeFile(join(dir, 'a'), 'a'.repeat(3_000));
-    await writeFile(join(dir, 'b'), 'b'.repeat(3_000));
-    const [a, b] = await Promise.all(['a', 'b'].map(async (name) => readBytesUpTo(join(dir, name), 5_000)));
-    expect([a?.toString(), b?.toString()]).toEqual(['a'.repeat(3_000), 'b'.repeat(3_000)]);
-  });
+  const dir = await testDirectory();
+  await writeFile(join(dir, 'a'), 'a'.repeat(3_000));
+  await writeFile(join(dir, 'b'), 'b'.repeat(3_000));
+  const [a, b] = await Promise.all(['a', 'b'].map(async (name) => readBytesUpTo(join(dir, name), 5_000)));
+  expect([a?.toString(), b?.toString()]).toEqual(['a'.repeat(3_000), 'b'.repeat(3_000)]);
 });
 
 /** These read what is part of the program, as it was packed. */

@@ -9,7 +9,7 @@ import {
   type ClockStep,
   systemClock,
 } from '../../../src/platform/clock.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 const today_ms = Date.UTC(2027, 5, 1);
 const hour_ms = 3_600_000;
@@ -63,19 +63,18 @@ describe('the clock', () => {
   });
 
   it('is synced by the file of systemd-timesyncd, and after a step only by a newer one', async () => {
-    await withDirectory(async (dir) => {
-      const file = join(dir, 'synchronized');
-      const lab = machine({ error_us: null, file });
-      expect(lab.synced()).toBe(false);
-      writeFileSync(file, '');
-      lab.pass(5_000);
-      expect(lab.synced()).toBe(true);
-      lab.state.wall_ms -= hour_ms;
-      expect(lab.synced()).toBe(false);
-      utimesSync(file, 1, 1);
-      lab.pass(5_000);
-      expect(lab.synced()).toBe(true);
-    });
+    const dir = await testDirectory();
+    const file = join(dir, 'synchronized');
+    const lab = machine({ error_us: null, file });
+    expect(lab.synced()).toBe(false);
+    writeFileSync(file, '');
+    lab.pass(5_000);
+    expect(lab.synced()).toBe(true);
+    lab.state.wall_ms -= hour_ms;
+    expect(lab.synced()).toBe(false);
+    utimesSync(file, 1, 1);
+    lab.pass(5_000);
+    expect(lab.synced()).toBe(true);
   });
 
   it('is not synced before the date of this release', () => {

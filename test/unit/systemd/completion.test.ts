@@ -7,6 +7,7 @@ import { completionScript, fishCompletion, zshCompletion } from '../../../system
 import { leaves } from '../../../systemd/package/manual.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { run, withDirectory } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 const program = buildProgram(
   {
@@ -72,16 +73,15 @@ describe.skipIf(peerMissing('bash'))('completion in bash', () => {
     });
 
   test('offers every command and every option', async () => {
-    await withDirectory(async (dir) => {
-      const file = join(dir, 'completion');
-      await writeFile(file, completionScript(program));
-      const tried = places.map(
-        ([words]) =>
-          `COMP_WORDS=(kit-connector ${words} ''); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _kit_connector
-          echo 'PLACE:${words}'; printf '%s\\n' "\${COMPREPLY[@]}"`,
-      );
-      expect(missingIn(await run('bash', '-c', `source '${file}'\n${tried.join('\n')}`))).toEqual([]);
-    });
+    const dir = await testDirectory();
+    const file = join(dir, 'completion');
+    await writeFile(file, completionScript(program));
+    const tried = places.map(
+      ([words]) =>
+        `COMP_WORDS=(kit-connector ${words} ''); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _kit_connector
+        echo 'PLACE:${words}'; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    );
+    expect(missingIn(await run('bash', '-c', `source '${file}'\n${tried.join('\n')}`))).toEqual([]);
   });
 
   test('offers the commands, then the words below one, then its options', async () => {
@@ -114,16 +114,15 @@ describe.skipIf(peerMissing('zsh'))('completion in zsh', () => {
     });
 
   test('offers every command and every option', async () => {
-    await withDirectory(async (dir) => {
-      await writeFile(join(dir, '_kit-connector'), zshCompletion(program));
-      const tried = places.map(
-        ([words]) =>
-          `print 'PLACE:${words}'; words=(kit-connector ${words} ''); CURRENT=$#words; _kit-connector`,
-      );
-      const script = `fpath=(${dir} $fpath); autoload -U _kit-connector
-        compadd() { shift; print -l -- "$@"; }; _files() { print FILES; }\n${tried.join('\n')}`;
-      expect(missingIn(await run('zsh', '-f', '-c', script))).toEqual([]);
-    });
+    const dir = await testDirectory();
+    await writeFile(join(dir, '_kit-connector'), zshCompletion(program));
+    const tried = places.map(
+      ([words]) =>
+        `print 'PLACE:${words}'; words=(kit-connector ${words} ''); CURRENT=$#words; _kit-connector`,
+    );
+    const script = `fpath=(${dir} $fpath); autoload -U _kit-connector
+      compadd() { shift; print -l -- "$@"; }; _files() { print FILES; }\n${tried.join('\n')}`;
+    expect(missingIn(await run('zsh', '-f', '-c', script))).toEqual([]);
   });
 
   test('offers words and options where the cursor is, and files behind an option with a value', async () => {
@@ -146,16 +145,15 @@ describe.skipIf(peerMissing('fish'))('completion in fish', () => {
     });
 
   test('offers every command and every option', async () => {
-    await withDirectory(async (dir) => {
-      const file = join(dir, 'kit-connector.fish');
-      await writeFile(file, fishCompletion(program));
-      const tried = places.map(([words]) => {
-        const line = `kit-connector ${words}`.trimEnd();
-        return `echo 'PLACE:${words}'; complete -C '${line} '; complete -C '${line} --'`;
-      });
-      const script = `set -x HOME ${dir}; source ${file}; ${tried.join('; ')}`;
-      expect(missingIn(await run('fish', '--no-config', '--command', script))).toEqual([]);
+    const dir = await testDirectory();
+    const file = join(dir, 'kit-connector.fish');
+    await writeFile(file, fishCompletion(program));
+    const tried = places.map(([words]) => {
+      const line = `kit-connector ${words}`.trimEnd();
+      return `echo 'PLACE:${words}'; complete -C '${line} '; complete -C '${line} --'`;
     });
+    const script = `set -x HOME ${dir}; source ${file}; ${tried.join('; ')}`;
+    expect(missingIn(await run('fish', '--no-config', '--command', script))).toEqual([]);
   });
 
   test('offers words and options where the cursor is', async () => {

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { readStandalone } from '../../../src/kit/config/standalone.ts';
 import { images } from '../../../systemd/package/images.ts';
 import { service } from '../../../systemd/package/packages.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 const dir = join(import.meta.dirname, '../../../systemd/container');
 const read = async (name: string): Promise<string> => readFile(join(dir, name), 'utf8');
@@ -21,19 +21,18 @@ const state = image?.volumes[0] ?? '';
 
 /** The configuration as the service reads it, with its secrets in a folder in place of `from`. */
 async function configured(text: string, from: string) {
-  return withDirectory(async (place) => {
-    const secrets = ['database-password', 'first-key', 'metrics-token'];
-    await mkdir(join(place, 'secrets'));
-    for (const name of [...secrets, 'mqtt-password'])
-      await writeFile(join(place, 'secrets', name), '0123456789abcdef0123456789abcdef\n', { mode: 0o440 });
-    const file = join(place, 'service.yaml');
-    // A certificate would have to be made; its place is what counts here.
-    await writeFile(
-      file,
-      text.replaceAll(from, join(place, 'secrets')).replace("username: ''", 'username: cloud'),
-    );
-    return readStandalone(file, join(place, 'secrets'));
-  });
+  const place = await testDirectory();
+  const secrets = ['database-password', 'first-key', 'metrics-token'];
+  await mkdir(join(place, 'secrets'));
+  for (const name of [...secrets, 'mqtt-password'])
+    await writeFile(join(place, 'secrets', name), '0123456789abcdef0123456789abcdef\n', { mode: 0o440 });
+  const file = join(place, 'service.yaml');
+  // A certificate would have to be made; its place is what counts here.
+  await writeFile(
+    file,
+    text.replaceAll(from, join(place, 'secrets')).replace("username: ''", 'username: cloud'),
+  );
+  return readStandalone(file, join(place, 'secrets'));
 }
 
 describe('compose.yaml', () => {

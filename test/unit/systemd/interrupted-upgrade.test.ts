@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { writeDeb } from '../../../systemd/package/deb.ts';
 import { entry_file, leadByOneFile, program_dir } from '../../../systemd/package/program-dir.ts';
 import { peerMissing, program } from '../../support/peers.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 /**
  * A program whose parts fit together only if they are of one version: modules with a digest in their name and without, a
@@ -78,25 +78,24 @@ describe.skipIf(peerMissing('dpkg', 'strace'))('an upgrade that is cut off', () 
   ] as const)(
     'leaves the whole old program or the whole new one, whichever file dpkg %s next',
     async ([, kind]) => {
-      await withDirectory(async (dir) => {
-        const [old, next] = [await makePackage(dir, '1.0', 'zz1'), await makePackage(dir, '2.0', 'aa2')];
-        const installed = join(dir, 'installed');
-        for (const path of ['info', 'updates', 'triggers'])
-          await mkdir(join(installed, 'var/lib/dpkg', path), { recursive: true });
-        await writeFile(join(installed, 'var/lib/dpkg/status'), '');
-        expect(unpack(installed, old)).toBe(0);
-        const started: string[] = [];
-        for (let nth = 1, code: number | null = null; code !== 0; nth += 1) {
-          const root = join(dir, 'root');
-          await cp(installed, root, { recursive: true });
-          code = unpack(root, next, killedAt(kind, nth));
-          started.push(start(root));
-          await rm(root, { recursive: true });
-        }
-        expect([...new Set(started)]).toEqual(['1.0', '2.0']);
-        expect(started.toSorted()).toEqual(started);
-        expect(started.length).toBeGreaterThan(10);
-      });
+      const dir = await testDirectory();
+      const [old, next] = [await makePackage(dir, '1.0', 'zz1'), await makePackage(dir, '2.0', 'aa2')];
+      const installed = join(dir, 'installed');
+      for (const path of ['info', 'updates', 'triggers'])
+        await mkdir(join(installed, 'var/lib/dpkg', path), { recursive: true });
+      await writeFile(join(installed, 'var/lib/dpkg/status'), '');
+      expect(unpack(installed, old)).toBe(0);
+      const started: string[] = [];
+      for (let nth = 1, code: number | null = null; code !== 0; nth += 1) {
+        const root = join(dir, 'root');
+        await cp(installed, root, { recursive: true });
+        code = unpack(root, next, killedAt(kind, nth));
+        started.push(start(root));
+        await rm(root, { recursive: true });
+      }
+      expect([...new Set(started)]).toEqual(['1.0', '2.0']);
+      expect(started.toSorted()).toEqual(started);
+      expect(started.length).toBeGreaterThan(10);
     },
   );
 });

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { withDirectory } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 const scripts = join(import.meta.dirname, '../../../systemd/package/debian');
 const recorded = [
@@ -36,45 +36,44 @@ async function onMachine(
   args: readonly string[],
   { name = 'kit-connector', files, looked_at = [], enabled = [] }: Machine,
 ) {
-  return withDirectory(async (dir) => {
-    const root = join(dir, 'root');
-    for (const path of [...files, '/usr/share/kit-connector/config.yaml', '/run/systemd/system/x']) {
-      await mkdir(dirname(join(root, path)), { recursive: true });
-      await writeFile(join(root, path), '');
-    }
-    const bin = join(dir, 'bin');
-    await mkdir(bin);
-    const calls = join(dir, 'calls');
-    await writeFile(calls, '');
-    for (const command of recorded) {
-      const known = enabled.map((each) => `*"${each}"*) exit 0;;`).join(' ');
-      const answer = `case "$*" in *is-active*|*is-enabled*) case "$*" in ${known} *) exit 3;; esac;; esac`;
-      await writeFile(join(bin, command), `#!/bin/sh\necho "${command} $*" >>${calls}\n${answer}\n`);
-      await chmod(join(bin, command), 0o755);
-    }
-    await writeFile(join(bin, 'chown'), '#!/bin/sh\n', { mode: 0o755 });
-    // What is absolute in the script lies below the root of this machine.
-    const text = (await readFile(join(scripts, script), 'utf8'))
-      .replaceAll(/(?<=[\s="])\/(?=(?:etc|run|usr\/share|var|lib\/systemd\/system)\/)/g, `${root}/`)
-      .replaceAll('#PACKAGE#', name)
-      .replace('/lib/systemd/systemd-sysctl', 'systemd-sysctl');
-    const { stdout, stderr, status } = spawnSync('/bin/sh', ['-s', '--', ...args], {
-      input: text,
-      encoding: 'utf8',
-      env: { PATH: `${bin}:/usr/bin:/bin`, DPKG_ROOT: root },
-    });
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    const left = [...files, ...looked_at].filter((path) => existsSync(join(root, path)));
-    const read = left.map(
-      async (path) => [path, (await readFile(join(root, path), 'utf8')).replaceAll(root, '')] as const,
-    );
-    return {
-      texts: Object.fromEntries(await Promise.all(read)),
-      said: stdout.replaceAll(root, ''),
-      calls: (await readFile(calls, 'utf8')).split('\n'),
-      left,
-    };
+  const dir = await testDirectory();
+  const root = join(dir, 'root');
+  for (const path of [...files, '/usr/share/kit-connector/config.yaml', '/run/systemd/system/x']) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), '');
+  }
+  const bin = join(dir, 'bin');
+  await mkdir(bin);
+  const calls = join(dir, 'calls');
+  await writeFile(calls, '');
+  for (const command of recorded) {
+    const known = enabled.map((each) => `*"${each}"*) exit 0;;`).join(' ');
+    const answer = `case "$*" in *is-active*|*is-enabled*) case "$*" in ${known} *) exit 3;; esac;; esac`;
+    await writeFile(join(bin, command), `#!/bin/sh\necho "${command} $*" >>${calls}\n${answer}\n`);
+    await chmod(join(bin, command), 0o755);
+  }
+  await writeFile(join(bin, 'chown'), '#!/bin/sh\n', { mode: 0o755 });
+  // What is absolute in the script lies below the root of this machine.
+  const text = (await readFile(join(scripts, script), 'utf8'))
+    .replaceAll(/(?<=[\s="])\/(?=(?:etc|run|usr\/share|var|lib\/systemd\/system)\/)/g, `${root}/`)
+    .replaceAll('#PACKAGE#', name)
+    .replace('/lib/systemd/systemd-sysctl', 'systemd-sysctl');
+  const { stdout, stderr, status } = spawnSync('/bin/sh', ['-s', '--', ...args], {
+    input: text,
+    encoding: 'utf8',
+    env: { PATH: `${bin}:/usr/bin:/bin`, DPKG_ROOT: root },
   });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  const left = [...files, ...looked_at].filter((path) => existsSync(join(root, path)));
+  const read = left.map(
+    async (path) => [path, (await readFile(join(root, path), 'utf8')).replaceAll(root, '')] as const,
+  );
+  return {
+    texts: Object.fromEntries(await Promise.all(read)),
+    said: stdout.replaceAll(root, ''),
+    calls: (await readFile(calls, 'utf8')).split('\n'),
+    left,
+  };
 }
 
 const of_kit = [

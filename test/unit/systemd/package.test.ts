@@ -19,7 +19,8 @@ import { commandPage, configPage } from '../../../systemd/package/manual.ts';
 import { gateway } from '../../../systemd/package/packages.ts';
 import { image_tools, missingTools, targetNamed, targets } from '../../../systemd/package/target.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { run, withDirectory } from '../../support/temporary.ts';
+import { run } from '../../support/temporary.ts';
+import { testDirectory } from '../../support/test-directory.ts';
 
 const edition = { version: '1.2.3', time: new Date('2026-01-02T03:04:05Z'), architecture: 'amd64' };
 const program = buildProgram(
@@ -60,76 +61,72 @@ test('a machine that no package is made for is refused with the names of those t
 });
 
 test('a tool that is missing for any of the packages is named before the first is made', async () => {
-  await withDirectory(async (dir) => {
-    await writeFile(join(dir, 'xz'), '');
-    await writeFile(join(dir, 'x86_64-linux-gnu-strip'), '');
-    expect(missingTools(targets, `/nonesuch:${dir}`)).toEqual([
-      { tool: 'aarch64-linux-gnu-strip', debian: 'binutils-aarch64-linux-gnu' },
-    ]);
-    expect(missingTools([targetNamed('amd64')], dir)).toEqual([]);
-    expect(missingTools([targetNamed('amd64')], dir, image_tools).map(({ tool }) => tool)).toEqual([
-      'buildah',
-      'mmdebstrap',
-    ]);
-  });
+  const dir = await testDirectory();
+  await writeFile(join(dir, 'xz'), '');
+  await writeFile(join(dir, 'x86_64-linux-gnu-strip'), '');
+  expect(missingTools(targets, `/nonesuch:${dir}`)).toEqual([
+    { tool: 'aarch64-linux-gnu-strip', debian: 'binutils-aarch64-linux-gnu' },
+  ]);
+  expect(missingTools([targetNamed('amd64')], dir)).toEqual([]);
+  expect(missingTools([targetNamed('amd64')], dir, image_tools).map(({ tool }) => tool)).toEqual([
+    'buildah',
+    'mmdebstrap',
+  ]);
 });
 
 test('libraries bring what they need, the nearest one first, and not the tools that built them', async () => {
-  await withDirectory(async (root) => {
-    await library(root, 'node_modules/a', {
-      dependencies: { b: '1', typescript: '5' },
-      optionalDependencies: { c: '1' },
-    });
-    await library(root, 'node_modules/a/node_modules/b', {});
-    await library(root, 'node_modules/b', {});
-    await library(root, 'node_modules/typescript', {});
-    expect(await closure(root, ['a'])).toEqual(['node_modules/a', 'node_modules/a/node_modules/b']);
-    await library(root, 'node_modules/d', { dependencies: { e: '1' } });
-    await expect(closure(root, ['d'])).rejects.toThrow('e, which node_modules/d needs, is not in');
+  const root = await testDirectory();
+  await library(root, 'node_modules/a', {
+    dependencies: { b: '1', typescript: '5' },
+    optionalDependencies: { c: '1' },
   });
+  await library(root, 'node_modules/a/node_modules/b', {});
+  await library(root, 'node_modules/b', {});
+  await library(root, 'node_modules/typescript', {});
+  expect(await closure(root, ['a'])).toEqual(['node_modules/a', 'node_modules/a/node_modules/b']);
+  await library(root, 'node_modules/d', { dependencies: { e: '1' } });
+  await expect(closure(root, ['d'])).rejects.toThrow('e, which node_modules/d needs, is not in');
 });
 
 test('a library without a licence stops the build', async () => {
-  await withDirectory(async (root) => {
-    await library(root, 'silent', { name: 'silent', version: '1.0.0' });
-    await expect(readComponent(join(root, 'silent'), 'app/*')).rejects.toThrow(
-      'silent 1.0.0 does not name its licence',
-    );
-    await writeFile(
-      join(root, 'silent/LICENSE'),
-      'Copyright (c) 2020 Somebody\n\nPermission is hereby granted, free of charge, to',
-    );
-    expect(await readComponent(join(root, 'silent'), 'app/*')).toMatchObject({
-      licence: 'MIT',
-      copyright: ['2020 Somebody'],
-    });
+  const root = await testDirectory();
+  await library(root, 'silent', { name: 'silent', version: '1.0.0' });
+  await expect(readComponent(join(root, 'silent'), 'app/*')).rejects.toThrow(
+    'silent 1.0.0 does not name its licence',
+  );
+  await writeFile(
+    join(root, 'silent/LICENSE'),
+    'Copyright (c) 2020 Somebody\n\nPermission is hereby granted, free of charge, to',
+  );
+  expect(await readComponent(join(root, 'silent'), 'app/*')).toMatchObject({
+    licence: 'MIT',
+    copyright: ['2020 Somebody'],
   });
 });
 
 test('a build is named by its commit: before the tag, at it, and after it in the order of dpkg', async () => {
-  await withDirectory(async (dir) => {
-    const git = async (...args: readonly string[]): Promise<string> =>
-      run('git', '-C', dir, '-c', 'user.name=a', '-c', 'user.email=a@b.invalid', ...args);
-    const commit = async (): Promise<string> => {
-      await git('commit', '--quiet', '--allow-empty', '--message', 'x');
-      return packageVersion(dir);
-    };
-    await git('init', '--quiet');
-    await writeFile(join(dir, 'package.json'), JSON.stringify({ version: '0.2.0' }));
-    const before = await commit();
-    await git('tag', 'v0.2.0');
-    const at = await packageVersion(dir);
-    const after = [await commit(), await commit()];
-    expect([before, at, ...after]).toEqual([
-      expect.stringMatching(/^0\.2\.0~1\.g[0-9a-f]{7}$/u),
-      '0.2.0',
-      expect.stringMatching(/^0\.2\.0\+1\.g[0-9a-f]{7}$/u),
-      expect.stringMatching(/^0\.2\.0\+2\.g[0-9a-f]{7}$/u),
-    ]);
-    const order = ['0.1.9', before, at, ...after, '0.2.1~1.g1234567'];
-    for (const [nth, version] of order.slice(1).entries())
-      await run('dpkg', '--compare-versions', order[nth] ?? '', 'lt', version);
-  });
+  const dir = await testDirectory();
+  const git = async (...args: readonly string[]): Promise<string> =>
+    run('git', '-C', dir, '-c', 'user.name=a', '-c', 'user.email=a@b.invalid', ...args);
+  const commit = async (): Promise<string> => {
+    await git('commit', '--quiet', '--allow-empty', '--message', 'x');
+    return packageVersion(dir);
+  };
+  await git('init', '--quiet');
+  await writeFile(join(dir, 'package.json'), JSON.stringify({ version: '0.2.0' }));
+  const before = await commit();
+  await git('tag', 'v0.2.0');
+  const at = await packageVersion(dir);
+  const after = [await commit(), await commit()];
+  expect([before, at, ...after]).toEqual([
+    expect.stringMatching(/^0\.2\.0~1\.g[0-9a-f]{7}$/u),
+    '0.2.0',
+    expect.stringMatching(/^0\.2\.0\+1\.g[0-9a-f]{7}$/u),
+    expect.stringMatching(/^0\.2\.0\+2\.g[0-9a-f]{7}$/u),
+  ]);
+  const order = ['0.1.9', before, at, ...after, '0.2.1~1.g1234567'];
+  for (const [nth, version] of order.slice(1).entries())
+    await run('dpkg', '--compare-versions', order[nth] ?? '', 'lt', version);
 });
 
 describe('the report of licences', () => {
@@ -232,26 +229,25 @@ test('the manual describes every option, and names a default only where there is
 
 describe.skipIf(peerMissing('dpkg-deb'))('the archive', () => {
   test('is the same byte for byte, whatever times and modes the files have, and for every user who builds it', async () => {
-    await withDirectory(async (dir) => {
-      const make = async (name: string, mode: number, time: Date): Promise<Buffer> => {
-        const tree = join(dir, name);
-        for (const path of ['usr/bin/tool', 'usr/share/doc/text']) {
-          await mkdir(dirname(join(tree, path)), { recursive: true });
-          await writeFile(join(tree, path), path);
-          await chmod(join(tree, path), mode);
-          await utimes(join(tree, path), time, time);
-        }
-        const debian = join(import.meta.dirname, '../../../systemd/package/debian');
-        const out = join(dir, `${name}-out`);
-        return readFile(await writeDeb(gateway, { tree, debian }, out, { ...edition, compression: 'none' }));
-      };
-      const one = await make('one', 0o600, new Date(0));
-      const umask = process.umask(0o077);
-      const other = await make('other', 0o777, new Date()).finally(() => process.umask(umask));
-      expect(one.equals(other)).toBe(true);
-      const listed = await run('dpkg-deb', '--contents', join(dir, 'one-out/kit-connector_1.2.3_amd64.deb'));
-      expect(listed).toMatch(/-rwxr-xr-x root\/root .* 2026-01-02 .*usr\/bin\/tool/);
-      expect(listed).toMatch(/-rw-r--r-- root\/root .*usr\/share\/doc\/text/);
-    });
+    const dir = await testDirectory();
+    const make = async (name: string, mode: number, time: Date): Promise<Buffer> => {
+      const tree = join(dir, name);
+      for (const path of ['usr/bin/tool', 'usr/share/doc/text']) {
+        await mkdir(dirname(join(tree, path)), { recursive: true });
+        await writeFile(join(tree, path), path);
+        await chmod(join(tree, path), mode);
+        await utimes(join(tree, path), time, time);
+      }
+      const debian = join(import.meta.dirname, '../../../systemd/package/debian');
+      const out = join(dir, `${name}-out`);
+      return readFile(await writeDeb(gateway, { tree, debian }, out, { ...edition, compression: 'none' }));
+    };
+    const one = await make('one', 0o600, new Date(0));
+    const umask = process.umask(0o077);
+    const other = await make('other', 0o777, new Date()).finally(() => process.umask(umask));
+    expect(one.equals(other)).toBe(true);
+    const listed = await run('dpkg-deb', '--contents', join(dir, 'one-out/kit-connector_1.2.3_amd64.deb'));
+    expect(listed).toMatch(/-rwxr-xr-x root\/root .* 2026-01-02 .*usr\/bin\/tool/);
+    expect(listed).toMatch(/-rw-r--r-- root\/root .*usr\/share\/doc\/text/);
   });
 });

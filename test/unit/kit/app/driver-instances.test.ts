@@ -29,7 +29,6 @@ describe('the driver instances', () => {
     );
     expect(change).toEqual({ added: [], removed: [], changed: [], tried_again: [] });
     expect(lab.events).toEqual(['red starts', 'blue starts']);
-    await lab.stop();
   });
 
   it('start, stop and restart one by one, and the assets of one that is gone are removed', async () => {
@@ -44,7 +43,6 @@ describe('the driver instances', () => {
     expect(lab.states()).toEqual({ red: 'up', green: 'up', grey: 'up' });
     expect(lab.hub.assets().map(({ key }) => key)).toEqual(['red', 'grey', 'ruby', 'green']);
     expect(lab.outbox.on(`asset/${lab.idOf('blue')}`).at(-1)).toBeNull();
-    await lab.stop();
   });
 
   it('take another list of devices without a restart, and restart for any other change', async () => {
@@ -58,7 +56,6 @@ describe('the driver instances', () => {
     await pass(0);
     expect(await change('keys: [b], tries: [b]')).toMatchObject({ changed: [], tried_again: ['cameras'] });
     expect(lab.events.slice(2)).toEqual(['fleet takes a+b', 'fleet b starts', 'fleet takes b']);
-    await lab.stop();
   });
 
   it('restart when another driver has their name', async () => {
@@ -67,7 +64,6 @@ describe('the driver instances', () => {
     expect(await lab.instances.change((await lab.read(next)).drivers)).toMatchObject({ changed: ['red'] });
     await pass(0);
     expect(lab.hub.drivers()).toMatchObject([{ name: 'red', driver: 'others', state: 'up' }]);
-    await lab.stop();
   });
 
   it('are tried again at once when their device rejected them, although their options are the same', async () => {
@@ -82,7 +78,6 @@ describe('the driver instances', () => {
     });
     await pass(0);
     expect(lab.events).toEqual(['red starts', 'blue starts', 'red starts']);
-    await lab.stop();
   });
 
   it('are abandoned when they do not stop in time, and the others change all the same', async () => {
@@ -95,7 +90,6 @@ describe('the driver instances', () => {
     expect(await changed).toEqual({ added: ['green'], removed: ['blue'], changed: ['red'], tried_again: [] });
     await pass(0);
     expect(lab.states()).toEqual({ red: 'up', green: 'up' });
-    await lab.stop();
   });
 
   it('do not start any more once they were stopped', async () => {
@@ -104,6 +98,5 @@ describe('the driver instances', () => {
     await lab.instances.change((await lab.read(configured(instance('red'), instance('green')))).drivers);
     await pass(0);
     expect(lab.events).toEqual(['red starts', 'red ends']);
-    await lab.stop();
   });
 });

@@ -8,7 +8,7 @@ import { power } from '../../../../drivers/power/power.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { hubLab } from '../../../support/kit/hub-lab.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -160,29 +160,28 @@ describe('A low battery', () => {
   });
 
   it('is that which the power driver reads from the kernel', async () => {
-    await withDirectory(async (sys) => {
-      const dir = join(sys, 'class/power_supply/BAT0');
-      await mkdir(dir, { recursive: true });
-      const files = { type: 'Battery', present: '1', capacity: '12', status: 'Discharging' };
-      for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), `${text}\n`);
-      const lab = hubLab({ configured: ['power'] });
-      void lab.run(power, 'power', { options: { roots: { sys } } });
-      const low = new LowBattery({
-        config: () => lowBatterySection.parse({}),
-        battery: () => lab.hub.kit(),
-        onChange: () => undefined,
-        onStream: () => undefined,
-        log: lab.log,
-      });
-      try {
-        await eventually('the battery is low', () => {
-          low.look();
-          return low.allows('speedtest') !== true;
-        });
-        expect(low.reason()).toContain('12 %');
-      } finally {
-        await lab.stop();
-      }
+    const sys = await testDirectory();
+    const dir = join(sys, 'class/power_supply/BAT0');
+    await mkdir(dir, { recursive: true });
+    const files = { type: 'Battery', present: '1', capacity: '12', status: 'Discharging' };
+    for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), `${text}\n`);
+    const lab = hubLab({ configured: ['power'] });
+    void lab.run(power, 'power', { options: { roots: { sys } } });
+    const low = new LowBattery({
+      config: () => lowBatterySection.parse({}),
+      battery: () => lab.hub.kit(),
+      onChange: () => undefined,
+      onStream: () => undefined,
+      log: lab.log,
     });
+    try {
+      await eventually('the battery is low', () => {
+        low.look();
+        return low.allows('speedtest') !== true;
+      });
+      expect(low.reason()).toContain('12 %');
+    } finally {
+      await lab.stop();
+    }
   });
 });

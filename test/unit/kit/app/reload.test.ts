@@ -15,7 +15,6 @@ describe('a reload', () => {
     await lab.reload(`${red}feeds: { rates_hz: { default: 10, gps: 2 } }\n`);
     expect(await lab.gpsRateOf('red')).toBe(2);
     expect(lab.events).toEqual(['red starts']);
-    await lab.stop();
   });
 
   it('limits the rates that the cloud requested to those of the new file', async () => {
@@ -25,7 +24,6 @@ describe('a reload', () => {
     expect(await lab.gpsRateOf('red')).toBe(5);
     await lab.reload(`${red}feeds: { rates_hz: { default: 10, gps: 1 } }\n`);
     expect(await lab.gpsRateOf('red')).toBe(1);
-    await lab.stop();
   });
 
   it('withdraws a command that the new policy forbids, and offers it again with the next', async () => {
@@ -39,7 +37,6 @@ describe('a reload', () => {
     });
     await lab.reload(red);
     expect(offered()).toMatchObject({ revision: 3, commands: [{ name: 'land' }, { name: 'arm' }] });
-    await lab.stop();
   });
 
   it('brings in the levels of the log at once', async () => {
@@ -51,7 +48,6 @@ describe('a reload', () => {
       'configuration reloaded: other settings log',
       'wanted',
     ]);
-    await lab.stop();
   });
 
   it('logs what it did, by drivers and sections', async () => {
@@ -64,7 +60,6 @@ describe('a reload', () => {
     expect(lab.live.config.kit_name).toBe('Kit 8');
     await lab.reload('kit_name: Kit 8\ndrivers: [{ driver: drones, name: green }]\n');
     expect(lab.logged()).toMatchObject([{ changed: 'nothing' }]);
-    await lab.stop();
   });
 
   it('names what waits for a restart once, keeps what runs until then, and is silent again once it is taken back', async () => {
@@ -87,7 +82,6 @@ describe('a reload', () => {
     await lab.reload(`${red}outbox: { age_max_days: 30 }\n`);
     expect(lab.logged()).toMatchObject([{ settings_changed: 'uplink' }]);
     expect(lab.live.config.warnings).toEqual([]);
-    await lab.stop();
   });
 
   it('compares with the configuration of the start, not with that of the previous reload', async () => {
@@ -98,7 +92,6 @@ describe('a reload', () => {
     expect(lab.live.config.warnings).toEqual([
       'state_dir changed in the configuration; restart kit-connector to apply',
     ]);
-    await lab.stop();
   });
 });
 
@@ -111,6 +104,5 @@ describe('the keys that wait for a restart', () => {
     const keys = restartKeys(before, { ...before, ...another, uplink }).toSorted();
     const sections = ['broker', 'clock', 'kit_id', 'media', 'metrics', 'outbox', 'runtime_dir', 'service'];
     expect(keys).toEqual([...sections, 'socket_group', 'state_dir']);
-    await lab.stop();
   });
 });

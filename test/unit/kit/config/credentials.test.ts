@@ -5,21 +5,20 @@ import { join } from 'node:path';
 import { chdir, cwd } from 'node:process';
 import { expect, it } from 'vitest';
 import { texts } from '../../../../src/platform/texts.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 import { faultsOf, kit_id, readText } from './lab.ts';
 
 const broker = `kit_id: ${kit_id}\nbroker:\n  url: mqtts://broker.example.com\n  username: kit\n`;
 
 /** Reads a configuration whose password `pass` puts into the directory of credentials. */
 async function passwordAfter(pass: (file: string, dir: string) => unknown) {
-  return withDirectory(async (dir) => {
-    const credentials = join(dir, 'credentials');
-    await mkdir(credentials);
-    await pass(join(credentials, 'mqtt-password'), dir);
-    const read = readText(dir, broker, credentials);
-    const faults = await faultsOf(dir, read);
-    return faults.length > 0 ? faults : (await read).broker?.password;
-  });
+  const dir = await testDirectory();
+  const credentials = join(dir, 'credentials');
+  await mkdir(credentials);
+  await pass(join(credentials, 'mqtt-password'), dir);
+  const read = readText(dir, broker, credentials);
+  const faults = await faultsOf(dir, read);
+  return faults.length > 0 ? faults : (await read).broker?.password;
 }
 
 it.each([
@@ -87,13 +86,12 @@ it.each([
 
 it('an empty variable names no directory, and least of all that of the process', async () => {
   const before = cwd();
-  await withDirectory(async (dir) => {
-    try {
-      chdir(dir);
-      await writeFile(join(dir, 'mqtt-password'), 'stray', { mode: 0o600 });
-      expect((await readText(dir, broker, '')).broker?.password).toBeUndefined();
-    } finally {
-      chdir(before);
-    }
-  });
+  const dir = await testDirectory();
+  try {
+    chdir(dir);
+    await writeFile(join(dir, 'mqtt-password'), 'stray', { mode: 0o600 });
+    expect((await readText(dir, broker, '')).broker?.password).toBeUndefined();
+  } finally {
+    chdir(before);
+  }
 });

@@ -7,7 +7,7 @@ import { readConfig } from '../../../../src/kit/config/config.ts';
 import { isStandaloneFile, readStandalone } from '../../../../src/kit/config/standalone.ts';
 import { texts } from '../../../../src/kit/config/texts.ts';
 import { texts as platform_texts } from '../../../../src/platform/texts.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 import { faultsOf, faultsOfText, kit_id } from './lab.ts';
 
 const bytes_max = 262_144;
@@ -85,27 +85,25 @@ describe('a file that was named by mistake', () => {
     ],
     ['a file of 300 kB', Buffer.alloc(300_000, 'a'), ` ${platform_texts.larger_than(bytes_max)}`],
   ])('is refused, be it %s', async (_, bytes, fault) => {
-    await withDirectory(async (dir) => {
-      const file = join(dir, 'config.yaml');
-      await writeFile(file, bytes);
-      const sentence = `config.yaml:${fault}`;
-      expect(await faultsOf(dir, readConfig(file, { drivers: [], credentials_dir: undefined }))).toEqual([
-        sentence,
-      ]);
-      expect(await faultsOf(dir, isStandaloneFile(file))).toEqual([sentence]);
-      expect(await faultsOf(dir, readStandalone(file, undefined))).toEqual([sentence]);
-    });
+    const dir = await testDirectory();
+    const file = join(dir, 'config.yaml');
+    await writeFile(file, bytes);
+    const sentence = `config.yaml:${fault}`;
+    expect(await faultsOf(dir, readConfig(file, { drivers: [], credentials_dir: undefined }))).toEqual([
+      sentence,
+    ]);
+    expect(await faultsOf(dir, isStandaloneFile(file))).toEqual([sentence]);
+    expect(await faultsOf(dir, readStandalone(file, undefined))).toEqual([sentence]);
   });
 
   it('is neither awaited nor read without end', async () => {
     const open = async (file: string, dir: string): Promise<readonly string[]> =>
       faultsOf(dir, readConfig(file, { drivers: [], credentials_dir: undefined }));
-    await withDirectory(async (dir) => {
-      await mkdir(join(dir, 'directory'));
-      execFileSync('mkfifo', [join(dir, 'pipe')]);
-      expect(await open('/dev/zero', dir)).toEqual([`/dev/zero: ${platform_texts.no_file}`]);
-      expect(await open(join(dir, 'pipe'), dir)).toEqual([`pipe: ${platform_texts.no_file}`]);
-      expect(await open(join(dir, 'directory'), dir)).toEqual([`directory: ${platform_texts.no_file}`]);
-    });
+    const dir = await testDirectory();
+    await mkdir(join(dir, 'directory'));
+    execFileSync('mkfifo', [join(dir, 'pipe')]);
+    expect(await open('/dev/zero', dir)).toEqual([`/dev/zero: ${platform_texts.no_file}`]);
+    expect(await open(join(dir, 'pipe'), dir)).toEqual([`pipe: ${platform_texts.no_file}`]);
+    expect(await open(join(dir, 'directory'), dir)).toEqual([`directory: ${platform_texts.no_file}`]);
   });
 });

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { drivers } from '../../../../drivers/index.ts';
 import { readConfig } from '../../../../src/kit/config/config.ts';
 import { configFile } from '../../../../src/kit/config/schema.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 
 const readme = readFileSync(new URL('../../../../src/help/configuration.md', import.meta.url), 'utf8');
 const sample = /```yaml\n([^]*?)```/u.exec(readme)?.[1] ?? '';
@@ -14,13 +14,12 @@ const secrets_dir = '/etc/kit-connector';
 
 /** Writes the file into a directory of its own, with the secrets that it names beside it, and reads it. */
 async function read(text: string) {
-  return withDirectory(async (dir) => {
-    await mkdir(join(dir, 'secrets'));
-    await writeFile(join(dir, 'secrets/mqtt-password'), 'secret', { mode: 0o600 });
-    const file = join(dir, 'config.yaml');
-    await writeFile(file, text.replaceAll(secrets_dir, join(dir, 'secrets')));
-    return readConfig(file, { drivers, credentials_dir: undefined });
-  });
+  const dir = await testDirectory();
+  await mkdir(join(dir, 'secrets'));
+  await writeFile(join(dir, 'secrets/mqtt-password'), 'secret', { mode: 0o600 });
+  const file = join(dir, 'config.yaml');
+  await writeFile(file, text.replaceAll(secrets_dir, join(dir, 'secrets')));
+  return readConfig(file, { drivers, credentials_dir: undefined });
 }
 
 it('the sample of the configuration is accepted and names every section', async () => {

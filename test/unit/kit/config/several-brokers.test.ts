@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { renewed } from '../../../../src/kit/config/broker.ts';
 import { texts } from '../../../../src/kit/config/texts.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 import { faultsOf, kit_id, readText } from './lab.ts';
 
 const shared = `
@@ -18,41 +18,40 @@ broker:
 
 describe('broker.urls', () => {
   it('share what they do not have of their own', async () => {
-    await withDirectory(async (dir) => {
-      await writeFile(join(dir, 'pw'), 'shared\n', { mode: 0o600 });
-      await writeFile(join(dir, 'pw2'), 'own\n', { mode: 0o600 });
-      const { broker } = await readText(
-        dir,
-        `kit_id: ${kit_id}${shared}  redirect_to: [fleet.example]
+    const dir = await testDirectory();
+    await writeFile(join(dir, 'pw'), 'shared\n', { mode: 0o600 });
+    await writeFile(join(dir, 'pw2'), 'own\n', { mode: 0o600 });
+    const { broker } = await readText(
+      dir,
+      `kit_id: ${kit_id}${shared}  redirect_to: [fleet.example]
   urls:
     - mqtts://a.example
     - { url: wss://b.example, username: other, password_file: pw2, proxy: none, tls_name: x.example }
     - { url: mqtts://c.example, username: '${kit_id}' }
 `,
-      );
-      const proxy = { kind: 'http', host: 'proxy', port: 3128, username: 'fleet', password: 'shared' };
-      expect(broker).toMatchObject({
-        url: 'mqtts://a.example:8883',
-        username: 'fleet',
-        password: 'shared',
-        proxy,
-        redirect_to: ['fleet.example'],
-        others: [
-          {
-            url: 'wss://b.example:443/mqtt',
-            username: 'other',
-            password: 'own',
-            proxy: null,
-            tls_name: 'x.example',
-          },
-          // Another user has another password.
-          { url: 'mqtts://c.example:8883', username: kit_id, password: undefined, proxy },
-        ],
-      });
-      await writeFile(join(dir, 'pw2'), 'new\n');
-      const [second] = broker?.others ?? [];
-      expect(second && (await renewed(second)).password).toBe('new');
+    );
+    const proxy = { kind: 'http', host: 'proxy', port: 3128, username: 'fleet', password: 'shared' };
+    expect(broker).toMatchObject({
+      url: 'mqtts://a.example:8883',
+      username: 'fleet',
+      password: 'shared',
+      proxy,
+      redirect_to: ['fleet.example'],
+      others: [
+        {
+          url: 'wss://b.example:443/mqtt',
+          username: 'other',
+          password: 'own',
+          proxy: null,
+          tls_name: 'x.example',
+        },
+        // Another user has another password.
+        { url: 'mqtts://c.example:8883', username: kit_id, password: undefined, proxy },
+      ],
     });
+    await writeFile(join(dir, 'pw2'), 'new\n');
+    const [second] = broker?.others ?? [];
+    expect(second && (await renewed(second)).password).toBe('new');
   });
 
   it.each([
@@ -61,9 +60,8 @@ describe('broker.urls', () => {
     ['  urls: [mqtts://a, { url: mqtt://b, ca_file: ca }]', `broker.urls[1].ca_file: `],
     ['  urls: []', 'broker.urls: '],
   ])('%j is refused by name', async (lines, fault) => {
-    await withDirectory(async (dir) => {
-      const faults = await faultsOf(dir, readText(dir, `kit_id: ${kit_id}\nbroker:\n${lines}\n`));
-      expect(faults.join('\n')).toContain(fault);
-    });
+    const dir = await testDirectory();
+    const faults = await faultsOf(dir, readText(dir, `kit_id: ${kit_id}\nbroker:\n${lines}\n`));
+    expect(faults.join('\n')).toContain(fault);
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readDatabase, readStandalone } from '../../../../src/kit/config/standalone.ts';
 import { ConfigInvalid } from '../../../../src/platform/errors.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 
 const url = 'postgres://kits@db.example.com:5432/kits?sslmode=verify-full';
 
@@ -15,16 +15,15 @@ function queue(address: string): string {
 
 /** What `work` makes of a file with these lines beside the broker's; faults as one text. */
 async function reading<T>(lines: string, work: (file: string) => Promise<T>): Promise<T | string> {
-  return withDirectory(async (dir) => {
-    const broker = lines.startsWith('ingest:') ? '' : "broker: { url: 'mqtt://127.0.0.1:1883' }\n";
-    await mkdir(join(dir, 'secrets'));
-    await writeFile(join(dir, 'secrets/db'), 'se cret\n', { mode: 0o600 });
-    const file = join(dir, 'service.yaml');
-    await writeFile(file, `${broker}${lines}\n`);
-    return work(file).catch((error: unknown) => {
-      if (error instanceof ConfigInvalid) return error.faults.join('\n');
-      throw error;
-    });
+  const dir = await testDirectory();
+  const broker = lines.startsWith('ingest:') ? '' : "broker: { url: 'mqtt://127.0.0.1:1883' }\n";
+  await mkdir(join(dir, 'secrets'));
+  await writeFile(join(dir, 'secrets/db'), 'se cret\n', { mode: 0o600 });
+  const file = join(dir, 'service.yaml');
+  await writeFile(file, `${broker}${lines}\n`);
+  return work(file).catch((error: unknown) => {
+    if (error instanceof ConfigInvalid) return error.faults.join('\n');
+    throw error;
   });
 }
 
@@ -67,12 +66,11 @@ it('takes a queue of RabbitMQ in place of a broker, and warns of a password that
 });
 
 it('names what is missing where neither a broker nor a queue is configured', async () => {
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'service.yaml');
-    await writeFile(file, 'database: kits.db\n');
-    await expect(readStandalone(file, undefined)).rejects.toMatchObject({
-      faults: [expect.stringContaining('broker.url')],
-    });
+  const dir = await testDirectory();
+  const file = join(dir, 'service.yaml');
+  await writeFile(file, 'database: kits.db\n');
+  await expect(readStandalone(file, undefined)).rejects.toMatchObject({
+    faults: [expect.stringContaining('broker.url')],
   });
 });
 

@@ -5,21 +5,20 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readStandalone } from '../../../../src/kit/config/standalone.ts';
 import { ConfigInvalid } from '../../../../src/platform/errors.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 
 const readme = readFileSync(new URL('../../../../src/cloud/README.md', import.meta.url), 'utf8');
 const sample = /```yaml\n([^]*?)```/u.exec(readme)?.[1] ?? '';
 
 async function read(text: string) {
-  return withDirectory(async (dir) => {
-    await mkdir(join(dir, 'secrets'));
-    await writeFile(join(dir, 'secrets/mqtt-password'), 'secret\n', { mode: 0o600 });
-    const file = join(dir, 'service.yaml');
-    await writeFile(file, text);
-    return readStandalone(file, undefined).catch((error: unknown) => {
-      if (error instanceof ConfigInvalid) return error.faults.map((fault) => fault.slice(dir.length + 1));
-      throw error;
-    });
+  const dir = await testDirectory();
+  await mkdir(join(dir, 'secrets'));
+  await writeFile(join(dir, 'secrets/mqtt-password'), 'secret\n', { mode: 0o600 });
+  const file = join(dir, 'service.yaml');
+  await writeFile(file, text);
+  return readStandalone(file, undefined).catch((error: unknown) => {
+    if (error instanceof ConfigInvalid) return error.faults.map((fault) => fault.slice(dir.length + 1));
+    throw error;
   });
 }
 

@@ -5,7 +5,8 @@ import { expect, it } from 'vitest';
 import { placeWarnings } from '../../../../src/kit/config/state-place.ts';
 import { texts } from '../../../../src/kit/config/texts.ts';
 import { rootMissing } from '../../../support/peers.ts';
-import { run, withDirectory } from '../../../support/temporary.ts';
+import { run } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 import { readText } from './lab.ts';
 
 const memory = (kind: string) => (dir: string) => [texts.state_in_memory('state_dir', dir, kind)];
@@ -48,35 +49,32 @@ it.each([
   ['FAT', ['DIR - vfat /dev/mmcblk0p1 rw,fmask=0022,dmask=0022'], open('vfat')],
   ['NFS', ['DIR - nfs4 nas:/kits rw'], remote('nfs4')],
 ] as const)('of %s', async (_name, mounts, expected) => {
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'mountinfo');
-    const lines = mounts.map(
-      (line, n) => `${n + 30} 1 0:${n} / ${line.replace(/^ROOT/u, '/').replace(/^DIR/u, dir)}`,
-    );
-    await writeFile(file, lines.map((line) => line.replace(' - ', ' rw shared:1 - ')).join('\n'));
-    const state = join(dir, 'to be made', 'state');
-    expect(await placeWarnings('state_dir', state, file)).toEqual(expected(state));
-  });
+  const dir = await testDirectory();
+  const file = join(dir, 'mountinfo');
+  const lines = mounts.map(
+    (line, n) => `${n + 30} 1 0:${n} / ${line.replace(/^ROOT/u, '/').replace(/^DIR/u, dir)}`,
+  );
+  await writeFile(file, lines.map((line) => line.replace(' - ', ' rw shared:1 - ')).join('\n'));
+  const state = join(dir, 'to be made', 'state');
+  expect(await placeWarnings('state_dir', state, file)).toEqual(expected(state));
 });
 
 it('does not call files open below a directory that only the daemon may enter', async () => {
-  await withDirectory(async (dir) => {
-    await writeFile(join(dir, 'mountinfo'), `30 1 0:1 / ${dir} rw - vfat /dev/sda1 rw`);
-    const closed = join(dir, 'closed');
-    await mkdir(closed);
-    await chmod(closed, 0o750);
-    expect(await placeWarnings('state_dir', join(closed, 'state'), join(dir, 'mountinfo'))).toEqual([]);
-  });
+  const dir = await testDirectory();
+  await writeFile(join(dir, 'mountinfo'), `30 1 0:1 / ${dir} rw - vfat /dev/sda1 rw`);
+  const closed = join(dir, 'closed');
+  await mkdir(closed);
+  await chmod(closed, 0o750);
+  expect(await placeWarnings('state_dir', join(closed, 'state'), join(dir, 'mountinfo'))).toEqual([]);
 });
 
 it.skipIf(rootMissing())('warns of a tmpfs of this machine, in the configuration of a kit', async () => {
-  await withDirectory(async (dir) => {
-    await run('mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', dir);
-    try {
-      const { warnings } = await readText(dir, `state_dir: ${join(dir, 'state')}\n`);
-      expect(warnings).toContain(texts.state_in_memory('state_dir', join(dir, 'state'), 'tmpfs'));
-    } finally {
-      await run('umount', dir);
-    }
-  });
+  const dir = await testDirectory();
+  await run('mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', dir);
+  try {
+    const { warnings } = await readText(dir, `state_dir: ${join(dir, 'state')}\n`);
+    expect(warnings).toContain(texts.state_in_memory('state_dir', join(dir, 'state'), 'tmpfs'));
+  } finally {
+    await run('umount', dir);
+  }
 });

@@ -3,17 +3,16 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { texts } from '../../../../src/kit/config/texts.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 import { faultsOf, kit_id, readText } from './lab.ts';
 
 async function brokerOf(lines: string, files: Readonly<Record<string, string>> = {}) {
-  return withDirectory(async (dir) => {
-    for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), text, { mode: 0o600 });
-    const read = readText(dir, `kit_id: ${kit_id}\nbroker: { ${lines} }\n`);
-    const faults = await faultsOf(dir, read);
-    if (faults.length > 0) throw new Error(faults.join('\n'));
-    return (await read).broker;
-  });
+  const dir = await testDirectory();
+  for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), text, { mode: 0o600 });
+  const read = readText(dir, `kit_id: ${kit_id}\nbroker: { ${lines} }\n`);
+  const faults = await faultsOf(dir, read);
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+  return (await read).broker;
 }
 
 it.each([

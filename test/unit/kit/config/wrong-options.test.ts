@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { drivers } from '../../../../drivers/index.ts';
 import { readConfig } from '../../../../src/kit/config/config.ts';
 import { ConfigInvalid } from '../../../../src/platform/errors.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 
 const cases: readonly (readonly [driver: string, options: string, faults: readonly string[]])[] = [
   ['clients', '{ leases: /x }', ['leases: is "/x"; write a list (lines that begin with "- ")']],
@@ -142,20 +142,19 @@ const cases: readonly (readonly [driver: string, options: string, faults: readon
 ];
 
 async function faultsOf(driver: string, options: string): Promise<readonly string[]> {
-  return withDirectory(async (dir) => {
-    const file = join(dir, 'config.yaml');
-    await writeFile(
-      file,
-      `kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10\ndrivers:\n  - driver: ${driver}\n    options: ${options}\n`,
-    );
-    try {
-      await readConfig(file, { drivers, credentials_dir: undefined });
-    } catch (error) {
-      if (error instanceof ConfigInvalid) return error.faults;
-      throw error;
-    }
-    return [];
-  });
+  const dir = await testDirectory();
+  const file = join(dir, 'config.yaml');
+  await writeFile(
+    file,
+    `kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10\ndrivers:\n  - driver: ${driver}\n    options: ${options}\n`,
+  );
+  try {
+    await readConfig(file, { drivers, credentials_dir: undefined });
+  } catch (error) {
+    if (error instanceof ConfigInvalid) return error.faults;
+    throw error;
+  }
+  return [];
 }
 
 it.each(cases)(

@@ -1,31 +1,25 @@
 /** Files that drivers hand over: announced when they are on disk, and what the cloud asks for. */
 import { createHash } from 'node:crypto';
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { gateway } from '../../../../drivers/gateway/gateway.ts';
 import { thumbnail_bytes_max } from '../../../../src/contract/files.ts';
 import { assetId } from '../../../../src/contract/identity.ts';
 import { KitFiles, type KitFilesOptions } from '../../../../src/kit/files/kit-files.ts';
 import { texts } from '../../../../src/kit/files/texts.ts';
-import { aborted } from '../../../../src/platform/time.ts';
-import { drone, scriptedDriver } from '../../../fakes/scripted-driver.ts';
+import { drone } from '../../../fakes/scripted-driver.ts';
 import { startCommand } from '../../../support/drivers/started-command.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { fakeMachine } from '../../../support/gateway/fake-machine.ts';
-import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
+import { kit_id } from '../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../support/kit/test-hub.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { recordingOutbox } from '../../../support/recording-outbox.ts';
-import { makeDirectory } from '../../../support/temporary.ts';
-
-const dirs: string[] = [];
-afterEach(async () => {
-  for (const dir of dirs.splice(0)) await rm(dir, { recursive: true });
-});
+import { testDirectory } from '../../../support/test-directory.ts';
 
 async function lab(dir?: string, more: Partial<KitFilesOptions> = {}) {
-  const place = dir ?? (await makeDirectory());
-  if (dir === undefined) dirs.push(place);
+  const place = dir ?? (await testDirectory());
   const outbox = recordingOutbox();
   const files = new KitFiles({
     kit_id,
@@ -95,7 +89,7 @@ describe('A support bundle', () => {
   it('is ordered by a command of the gateway, where the configuration offers it', async () => {
     const machine = await fakeMachine();
     const { files } = await lab(undefined, { writeBundle: async (path) => writeFile(path, 'an archive') });
-    const hub = hubLab({ files });
+    const hub = testHub({ files });
     const { roots } = machine;
     void hub.run(gateway, 'gateway', { options: { roots, commands: ['support_bundle'] } });
     await eventually('the gateway is announced', () => hub.hub.assets().length === 1);
@@ -104,7 +98,6 @@ describe('A support bundle', () => {
     const found = hub.hub.findCommand(gateway_id, 'support_bundle');
     const done = await startCommand('command' in found ? found.command : undefined).done;
     expect(done).toEqual({ file_id: files.store.files[0]?.id });
-    await hub.stop();
     await machine.remove();
   });
 });
@@ -112,15 +105,9 @@ describe('A support bundle', () => {
 describe('Files of a kit', () => {
   it('come from a driver through its host, and are announced with hash and thumbnail', async () => {
     const { files, outbox } = await lab();
-    const hub = hubLab({ files });
-    let id = '';
-    void hub.run(
-      scriptedDriver(async (host) => {
-        host.announce(drone('cam-1'));
-        id = await host.files.add({ ...still, thumbnail: Buffer.from('small') });
-        await aborted(host.signal);
-      }),
-    );
+    const host = await testHub({ files }).hostOf();
+    host.announce(drone('cam-1'));
+    const id = await host.files.add({ ...still, thumbnail: Buffer.from('small') });
     const { channel, lane, data } = await outbox.until((draft) => draft.channel.startsWith('file/'));
     expect(channel).toBe(`file/${id}`);
     expect(lane).toBe('alarm');
@@ -137,7 +124,6 @@ describe('Files of a kit', () => {
       state: 'stored',
       reason: null,
     });
-    await hub.stop();
   });
 
   it('are announced again after a start only where the announcement may be lost', async () => {

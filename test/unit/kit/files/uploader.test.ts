@@ -1,7 +1,7 @@
 /** Uploads to the server of the protocol's authors, through a network that cuts, stalls and answers wrongly. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFile, readFile, rm } from 'node:fs/promises';
+import { appendFile, readFile } from 'node:fs/promises';
 import {
   createServer,
   type IncomingMessage,
@@ -12,7 +12,7 @@ import { type AddressInfo, connect as connectTo, createServer as createRelay, ty
 import { join } from 'node:path';
 import { FileStore as TusFiles } from '@tus/file-store';
 import { Server as TusServer } from '@tus/server';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type FileAnswer, type FileReport, fileReport } from '../../../../src/contract/files.ts';
 import { KitFiles } from '../../../../src/kit/files/kit-files.ts';
 import { texts } from '../../../../src/kit/files/texts.ts';
@@ -22,20 +22,15 @@ import { descriptorOf, unsentBytes } from '../../../../src/platform/linux/unsent
 import { sleep } from '../../../../src/platform/time.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
-import { makeDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 
 const kit_id = '0f8c1a52-6d1e-4b7a-9c3d-1f2e3d4c5b6a';
-const ends: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /** The cloud: makes an upload at the library's server for each request, and says `nothing` once it has all bytes. */
 async function lab({ bytes_per_s = 0 } = {}) {
-  const dir = await makeDirectory();
-  ends.push(async () => rm(dir, { recursive: true }));
+  const dir = await testDirectory();
   const tus = new TusServer({ path: '/uploads', datastore: new TusFiles({ directory: join(dir) }) });
   const fault: { handle: Handle | undefined } = { handle: undefined };
   const counts = { requests: 0, bytes: 0 };
@@ -147,7 +142,7 @@ async function lab({ bytes_per_s = 0 } = {}) {
   });
   await files.open();
   const running = uploader.run();
-  ends.push(async () => {
+  onTestFinished(async () => {
     stopping.abort();
     await running;
     server.close();
@@ -166,6 +161,7 @@ async function lab({ bytes_per_s = 0 } = {}) {
     reports,
     log,
     isIdle: () => sockets.size === 0,
+    isSent: async () => eventually('all files are sent', () => files.store.files.length === 0),
     /** What has arrived at the network is not read on. */
     stall: () => {
       for (const socket of sockets) socket.pause();
@@ -181,17 +177,13 @@ async function lab({ bytes_per_s = 0 } = {}) {
 
 const about = { kind: 'flight_log', asset_key: null, name: 'log.bin', at_ms: 0 } as const;
 
-async function isSent({ files }: Awaited<ReturnType<typeof lab>>): Promise<void> {
-  await eventually('all files are sent', () => files.store.files.length === 0);
-}
-
 describe('An upload', () => {
   it('brings files of any size to the server byte for byte, once each, and deletes them here', async () => {
-    const { files, received, reports, ...rest } = await lab();
+    const { files, received, reports, isSent } = await lab();
     const contents = [1, 16_384, 300_000, 1_000_000].map((size) => randomBytes(size));
     const ids: string[] = [];
     for (const bytes of contents) ids.push(await files.add({ ...about, content: { bytes } }));
-    await isSent({ files, received, reports, ...rest });
+    await isSent();
     for (const [at, id] of ids.entries())
       expect((await received(id)).equals(contents[at] ?? Buffer.alloc(0))).toBe(true);
     expect(files.view()).toMatchObject({ accepted: 4, uploaded: 4, dropped: {}, kept: { files: 0 } });
@@ -202,7 +194,7 @@ describe('An upload', () => {
   });
 
   it('goes on where a cut has left it, however often', { tags: 'long' }, async () => {
-    const { files, network, counts, cut, received, ...rest } = await lab();
+    const { files, network, counts, cut, received, isSent } = await lab();
     const bytes = randomBytes(1_400_000);
     let cuts = 0;
     let since = 0;
@@ -214,7 +206,7 @@ describe('An upload', () => {
       cut();
     };
     const id = await files.add({ ...about, content: { bytes } });
-    await isSent({ files, network, counts, cut, received, ...rest });
+    await isSent();
     expect(cuts).toBe(8);
     expect((await received(id)).equals(bytes)).toBe(true);
     // What a cut leaves unacknowledged is sent again, and nothing else.
@@ -222,7 +214,7 @@ describe('An upload', () => {
   });
 
   it('finds the limit of a proxy once, and does not grow beyond it again (mieweb/opensource-server#395)', async () => {
-    const { files, fault, received, ...rest } = await lab();
+    const { files, fault, received, isSent } = await lab();
     let refused = 0;
     fault.handle = (request, response) => {
       if (Number(request.headers['content-length'] ?? 0) <= 100_000) return false;
@@ -232,7 +224,7 @@ describe('An upload', () => {
     };
     const bytes = randomBytes(1_000_000);
     const id = await files.add({ ...about, content: { bytes } });
-    await isSent({ files, fault, received, ...rest });
+    await isSent();
     expect((await received(id)).equals(bytes)).toBe(true);
     expect(refused).toBeLessThan(4);
   });
@@ -262,31 +254,31 @@ describe('An upload', () => {
       })(),
     ],
   ])('ends well in spite of %s', async (_, handle) => {
-    const { files, fault, received, ...rest } = await lab();
+    const { files, fault, received, uploader, isSent } = await lab();
     fault.handle = handle;
     const bytes = randomBytes(400_000);
     const id = await files.add({ ...about, content: { bytes } });
-    await isSent({ files, fault, received, ...rest });
+    await isSent();
     expect((await received(id)).equals(bytes)).toBe(true);
     // The cloud's word may come before the answer to the request.
-    await eventually('the fault is over', () => rest.uploader.view.fault === null);
+    await eventually('the fault is over', () => uploader.view.fault === null);
   });
 
   it.each([401, 404, 410])(
     'asks for another permit where the old one is not taken any more (%i)',
     async (status) => {
-      const { files, fault, reports, received, ...rest } = await lab();
+      const { files, fault, reports, received, isSent } = await lab();
       fault.handle = firstPatch(status);
       const bytes = randomBytes(1_000);
       const id = await files.add({ ...about, content: { bytes } });
-      await isSent({ files, fault, reports, received, ...rest });
+      await isSent();
       expect(reports.filter(({ state }) => state === 'requesting')).toHaveLength(2);
       expect((await received(id)).equals(bytes)).toBe(true);
     },
   );
 
   it('sends nothing on a link that forbids it, and only what was ordered where that is the rule', async () => {
-    const { files, state, counts, uploader, ...rest } = await lab();
+    const { files, state, counts, uploader, isSent } = await lab();
     state.rule = 'never';
     const first = await files.add({ ...about, name: 'first', content: { bytes: randomBytes(10) } });
     await files.add({ ...about, name: 'second', content: { bytes: randomBytes(10) } });
@@ -297,38 +289,38 @@ describe('An upload', () => {
     await eventually('the first is sent', () => files.store.files.length === 1);
     expect(files.store.files[0]?.name).toBe('second');
     state.rule = 'always';
-    await isSent({ files, state, counts, uploader, ...rest });
+    await isSent();
   });
 
   it('stops in the middle when the link changes to one that forbids it, and goes on after that', async () => {
-    const { files, state, counts, network, received, ...rest } = await lab({ bytes_per_s: 400_000 });
+    const { files, state, counts, network, received, isIdle, isSent } = await lab({ bytes_per_s: 400_000 });
     const bytes = randomBytes(300_000);
     network.onBytes = () => {
       if (counts.bytes > 50_000) state.rule = 'never';
     };
     const id = await files.add({ ...about, content: { bytes } });
     await eventually('it has begun', () => state.rule === 'never');
-    await eventually('the connection is closed', () => rest.isIdle());
+    await eventually('the connection is closed', () => isIdle());
     const before = counts.bytes;
     expect(before).toBeLessThan(bytes.length);
     network.onBytes = () => undefined;
     state.rule = 'always';
-    await isSent({ files, state, counts, network, received, ...rest });
+    await isSent();
     expect((await received(id)).equals(bytes)).toBe(true);
   });
 
   it('waits while live messages wait', async () => {
-    const { files, state, counts, ...rest } = await lab();
+    const { files, state, counts, reports, isSent } = await lab();
     state.busy = true;
     await files.add({ ...about, content: { bytes: randomBytes(1_000) } });
-    await eventually('it is asked for', () => rest.reports.some((each) => each.state === 'requesting'));
+    await eventually('it is asked for', () => reports.some((each) => each.state === 'requesting'));
     expect(counts.requests).toBe(0);
     state.busy = false;
-    await isSent({ files, state, counts, ...rest });
+    await isSent();
   });
 
   it('has little under way where the network takes nothing more', async () => {
-    const { files, network, counts, stall, uploader, ...rest } = await lab();
+    const { files, network, counts, stall, uploader, isIdle } = await lab();
     const { count } = await unsentBytes();
     network.onBytes = () => {
       if (counts.bytes > 100_000) stall();
@@ -342,26 +334,26 @@ describe('An upload', () => {
     }
     expect(under_way()).toBeLessThanOrEqual(1024 * 1024);
     expect(network.tcp?.writableLength).toBe(0);
-    expect(rest.isIdle()).toBe(false);
+    expect(isIdle()).toBe(false);
   });
 
   it('obeys the rule of the link by which the kernel reaches the cloud, and asks once', async () => {
-    const { files, state, counts, reports, ...rest } = await lab();
+    const { files, state, counts, reports, isSent } = await lab();
     state.rule_of_way = 'never';
     await files.add({ ...about, content: { bytes: randomBytes(1_000) } });
     await eventually('it has looked, and looks again', () => state.looks >= 2);
     expect(counts).toEqual({ requests: 0, bytes: 0 });
     state.rule_of_way = 'always';
-    await isSent({ files, state, counts, reports, ...rest });
+    await isSent();
     expect(reports.filter((each) => each.state === 'requesting')).toHaveLength(2);
   });
 
   it('gives up a file that has changed on the disk, once the server refuses its hash', async () => {
-    const { files, fault, ...rest } = await lab();
+    const { files, fault, isSent } = await lab();
     const id = await files.add({ ...about, content: { bytes: randomBytes(1_000) } });
     await appendFile(files.store.pathOf(id), 'x');
     fault.handle = firstPatch(460);
-    await isSent({ files, fault, ...rest });
+    await isSent();
     expect(files.view().dropped).toEqual({ lost: 1 });
   });
 
@@ -381,13 +373,13 @@ describe('An upload', () => {
   });
 
   it('leaves a file for later where the cloud has no room, and sends the others', async () => {
-    const { files, state, ...rest } = await lab();
+    const { files, state, uploader } = await lab();
     const [large] = [await files.add({ ...about, name: 'large', content: { bytes: randomBytes(500) } })];
     state.answer = ({ id }) => (id === large ? { want: 'later', retry_s: 3_600, reason: 'full' } : undefined);
     await files.add({ ...about, content: { bytes: randomBytes(10) } });
     await eventually('the other is sent', () => files.store.files.length === 1);
     expect(files.store.files[0]?.name).toBe('large');
-    expect(rest.uploader.view.fault).toBeNull();
+    expect(uploader.view.fault).toBeNull();
   });
 });
 

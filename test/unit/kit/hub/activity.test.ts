@@ -1,11 +1,11 @@
 /** What observers of assets are given, and when. */
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { assetId } from '../../../../src/contract/identity.ts';
 import type { AssetActivity } from '../../../../src/kit/hub/activity.ts';
-import { aborted } from '../../../../src/platform/time.ts';
-import { drone, type DroneHost, scriptedDriver } from '../../../fakes/scripted-driver.ts';
+import { drone } from '../../../fakes/scripted-driver.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
-import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
+import { kit_id } from '../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../support/kit/test-hub.ts';
 import { texts } from '../../../../src/kit/hub/texts.ts';
 
 useFakeTime();
@@ -15,43 +15,28 @@ const id = assetId(kit_id, 'drone-1');
 /** A hub with a driver that announces, and what its observer was given, in short. */
 async function observed(about = drone()) {
   const activities: AssetActivity[] = [];
-  const lab = hubLab({ observe: (activity) => void activities.push(activity) });
-  const hosts: DroneHost[] = [];
-  const sinks: ReturnType<DroneHost['announce']>[] = [];
-  const run = async (): Promise<void> => {
-    void lab.run(
-      scriptedDriver(async (host) => {
-        hosts.push(host);
-        sinks.push(host.announce(about));
-        await aborted(host.signal);
-      }),
-    );
-    await vi.advanceTimersByTimeAsync(0);
-  };
-  await run();
-  const [host, sink] = [hosts[0], sinks[0]];
-  if (!host || !sink) throw new Error('the driver does not run');
+  const lab = testHub({ observe: (activity) => void activities.push(activity) });
+  const host = await lab.hostOf();
+  const sink = host.announce(about);
   return { lab, host, sink, activities, kinds: () => activities.map(({ kind }) => kind) };
 }
 
 it('reports a new asset as added, online and announced', async () => {
-  const { lab, activities, kinds } = await observed();
+  const { activities, kinds } = await observed();
   expect(kinds()).toEqual(['added', 'online', 'announced']);
   expect(activities[1]).toMatchObject({
     asset: { id, key: 'drone-1', driver: 'drones', type: 'drone' },
     is_first: true,
   });
-  await lab.stop();
 });
 
 it('reports a known asset that cannot be reached as added, not as online', async () => {
-  const { lab, kinds } = await observed(drone('drone-1', { offline_reason: 'no camera at channel 2' }));
+  const { kinds } = await observed(drone('drone-1', { offline_reason: 'no camera at channel 2' }));
   expect(kinds()).toEqual(['added', 'announced']);
-  await lab.stop();
 });
 
 it('reports each edge once, with its reason, and whether the asset was online before', async () => {
-  const { lab, sink, activities } = await observed();
+  const { sink, activities } = await observed();
   activities.length = 0;
   sink.setOnline(false, 'no heartbeat');
   sink.setOnline(false, 'still none');
@@ -61,19 +46,17 @@ it('reports each edge once, with its reason, and whether the asset was online be
     { kind: 'offline', reason: 'no heartbeat' },
     { kind: 'online', is_first: false },
   ]);
-  await lab.stop();
 });
 
 it('reports an announcement that changes commands, since a task may wait for one of them', async () => {
-  const { lab, host, kinds, activities } = await observed();
+  const { host, kinds, activities } = await observed();
   activities.length = 0;
   host.announce(drone());
   expect(kinds()).toEqual(['announced']);
-  await lab.stop();
 });
 
 it('reports the removal of an asset with its reason', async () => {
-  const { lab, sink, activities } = await observed();
+  const { sink, activities } = await observed();
   sink.remove();
   expect(activities.at(-1)).toMatchObject({ kind: 'removed', reason: texts.driver_removed_it });
   const second = await observed();
@@ -86,7 +69,6 @@ it('reports the removal of an asset with its reason', async () => {
     { kind: 'offline', reason: 'its driver was removed' },
     { kind: 'removed', reason: 'its driver was removed' },
   ]);
-  for (const { lab: each } of [{ lab }, second, third]) await each.stop();
 });
 
 it('reports an asset that returns after its removal as a new one', async () => {
@@ -97,5 +79,4 @@ it('reports an asset that returns after its removal as a new one', async () => {
   sink.setOnline(true);
   expect(kinds()).toEqual(['added', 'online']);
   expect(activities[1]).toMatchObject({ is_first: true });
-  await lab.stop();
 });

@@ -13,7 +13,7 @@ import {
   type TakePicture,
 } from '../../../../src/toolkit/driver/driver.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { hubLab } from '../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../support/kit/test-hub.ts';
 
 const timestamp = (s: number): string => new Date(Date.UTC(2026, 10, 21, 10, 0, s)).toISOString();
 
@@ -24,7 +24,7 @@ async function lab(takeAlarmPicture: TakePicture | undefined, more: Partial<HubO
     boot_id: 'test',
     stamp: () => ({ time_ms: Date.UTC(2026, 10, 21), mono_ms: 1e6 + passed_ms, synced: true }),
   };
-  const kit = hubLab({ clock, configured: ['cameras'], ...more });
+  const kit = testHub({ clock, configured: ['cameras'], ...more });
   let sink: AssetSink<typeof onvifFeeds> | undefined;
   const about = { asset_key: 'a', name: 'Gate', type: 'camera', protocol: 'onvif' } as const;
   const driver = defineDriver({
@@ -75,7 +75,6 @@ it('sends one picture for the alarms that come together, after them and behind a
   camera.alarm(2, false);
   camera.alarm(3);
   expect(await camera.settled(2)).toMatchObject({ alarms: [{ feed: 'motion', timestamp: timestamp(3) }] });
-  await camera.stop();
 });
 
 it.each([
@@ -90,7 +89,6 @@ it.each([
   camera.alarm(1);
   expect(await camera.settled(1)).toMatchObject({ jpeg: null, taken_at: null, reason });
   expect(camera.log.at('info')).toContain(texts.alarm_picture_missing);
-  await camera.stop();
 });
 
 it('takes one picture in ten seconds, and of a kit one a minute after a series', async () => {
@@ -111,7 +109,6 @@ it('takes one picture in ten seconds, and of a kit one a minute after a series',
   }
   expect(taken).toBe(36);
   expect(camera.pictures().at(-1)?.data?.['reason']).toBe(texts.alarm_pictures_many);
-  await camera.stop();
 });
 
 it('takes none on a metered link, and none where the local policy forbids pictures; the log says so once', async () => {
@@ -134,7 +131,6 @@ it('takes none on a metered link, and none where the local policy forbids pictur
   expect(await camera.settled(1)).toMatchObject({ alarms: [{ timestamp: timestamp(4) }] });
   expect(taken).toBe(1);
   expect(camera.log.at('info')).toContain(texts.alarm_pictures_on);
-  await camera.stop();
 });
 
 it('sends no pictures of a camera whose configuration asks for none', async () => {
@@ -171,5 +167,4 @@ it('keeps the whole still as a file for the cloud where that is asked for, with 
   camera.alarm(15);
   await eventually('it is kept', () => added.length === 2);
   expect(added[1]).toMatchObject({ thumbnail: undefined, alarms: [{ timestamp: timestamp(15) }] });
-  await camera.stop();
 });

@@ -10,7 +10,7 @@ import { aborted } from '../../../../src/platform/time.ts';
 import { type AssetSink, defineDriver, type NewFile } from '../../../../src/toolkit/driver/driver.ts';
 import { startCommand } from '../../../support/drivers/started-command.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { hubLab } from '../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../support/kit/test-hub.ts';
 
 const minute_ms = 60_000;
 const begin_ms = Date.UTC(2026, 10, 21, 10);
@@ -26,7 +26,7 @@ async function lab(more: Partial<HubOptions> = {}, recording: Partial<Recordings
   const orders: { readonly from_ms: number; readonly event_ms: number; readonly to_ms: number }[] = [];
   const files: NewFile[] = [];
   const gate = Promise.withResolvers<void>();
-  const kit = hubLab({
+  const kit = testHub({
     clock,
     configured: ['cameras'],
     files: {
@@ -101,7 +101,6 @@ it('makes one clip of the alarms that come until it is complete, and names them'
   });
   camera.alarm(3);
   await eventually('the next is another', () => camera.files.length === 2);
-  await camera.stop();
 });
 
 it('says why an alarm has no clip, and has none where the policy forbids the command', async () => {
@@ -145,5 +144,4 @@ it('takes orders for cameras with a stream: until now, or around a moment of the
     { at: '2027-11-19T10:00:00Z' },
   ])
     await expect(camera.order(payload).done).rejects.toThrow(notSent(texts.clip_times(120)));
-  await camera.stop();
 });

@@ -1,5 +1,5 @@
 /** What a message of a driver passes before the outbox: the schema of its feed, then its rate. */
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { createFeedGate } from '../../../../src/kit/hub/feed-gate.ts';
 import { type FeedRates, Pacer } from '../../../../src/kit/hub/rate.ts';
@@ -20,6 +20,7 @@ const feeds = {
 
 function lab(rates: FeedRates = { default: 2 }, outbox: Appender = recordingOutbox()) {
   const stopping = new AbortController();
+  onTestFinished(() => stopping.abort());
   const log = recordingLog();
   const broken: unknown[] = [];
   const start_ms = performance.now();
@@ -33,23 +34,22 @@ function lab(rates: FeedRates = { default: 2 }, outbox: Appender = recordingOutb
     broken: (error) => broken.push(error),
   });
   const publish = (feed: string, message: unknown) => gate.publish(feed, message, log);
-  return { gate, publish, log, broken, stop: () => stopping.abort() };
+  return { gate, publish, log, broken };
 }
 
 describe('The feed gate', () => {
   it('passes a message that fits its schema, on the channel and lane of its feed', () => {
     const outbox = recordingOutbox();
-    const { publish, stop } = lab(undefined, outbox);
+    const { publish } = lab(undefined, outbox);
     expect(publish('gps', { lat: 52 })).toBe(true);
     expect(outbox.drafts).toMatchObject([
       { channel: `feed/${asset_id}/gps`, lane: 'feed', data: { lat: 52 }, stamp: { mono_ms: 0 } },
     ]);
-    stop();
   });
 
   it('drops a message that breaks its schema, counts each and logs the first with its fault', () => {
     const outbox = recordingOutbox();
-    const { gate, publish, log, stop } = lab(undefined, outbox);
+    const { gate, publish, log } = lab(undefined, outbox);
     expect([publish('gps', { lat: 'north' }), publish('gps', {}), publish('gps', null)]).toEqual([
       false,
       false,
@@ -64,58 +64,52 @@ describe('The feed gate', () => {
       },
     ]);
     expect(gate.view()).toMatchObject({ gps: { messages: 0, invalid: 3 } });
-    stop();
   });
 
   it('drops messages of feeds that the driver did not declare, and keeps no counter of them', () => {
-    const { gate, publish, log, stop } = lab();
+    const { gate, publish, log } = lab();
     for (const feed of ['weather', 'toString', '__proto__']) expect(publish(feed, { lat: 1 })).toBe(false);
     expect(log.at('error')).toEqual([texts.feed_undeclared]);
     expect(gate.view()).toEqual({});
-    stop();
   });
 
   it('holds a feed to its rate: the newest message leaves when its turn comes, and the replaced ones are counted', () => {
     const outbox = recordingOutbox();
-    const { gate, publish, stop } = lab({ default: 2 }, outbox);
+    const { gate, publish } = lab({ default: 2 }, outbox);
     for (const lat of [1, 2, 3, 4]) expect(publish('gps', { lat })).toBe(true);
     expect(outbox.on(`feed/${asset_id}/gps`)).toEqual([{ lat: 1 }]);
     vi.advanceTimersByTime(1_000);
     expect(outbox.on(`feed/${asset_id}/gps`)).toEqual([{ lat: 1 }, { lat: 4 }]);
     expect(gate.view()).toMatchObject({ gps: { messages: 2, coalesced: 2, invalid: 0 } });
-    stop();
   });
 
   it('stamps a message when it was observed, not when its turn comes', () => {
     const outbox = recordingOutbox();
-    const { publish, stop } = lab({ default: 2 }, outbox);
+    const { publish } = lab({ default: 2 }, outbox);
     publish('gps', { lat: 1 });
     vi.advanceTimersByTime(100);
     publish('gps', { lat: 2 });
     vi.advanceTimersByTime(1_000);
     expect(outbox.drafts.map(({ stamp }) => stamp?.mono_ms)).toEqual([0, 100]);
-    stop();
   });
 
   it('passes every alarm immediately, as an event', () => {
     const outbox = recordingOutbox();
-    const { publish, stop } = lab({ default: 0 }, outbox);
+    const { publish } = lab({ default: 0 }, outbox);
     for (const state of [true, false, true]) publish('motion', { state });
     expect(outbox.drafts).toMatchObject([
       { channel: `event/${asset_id}/motion`, lane: 'alarm', data: { state: true } },
       { data: { state: false } },
       { data: { state: true } },
     ]);
-    stop();
   });
 
   it('reports the age of the newest good message of each feed', () => {
-    const { gate, publish, stop } = lab();
+    const { gate, publish } = lab();
     publish('gps', { lat: 1 });
     vi.advanceTimersByTime(2_340);
     publish('gps', { lat: 'wrong' });
     expect(gate.view()['gps']?.age_s).toBe(2.3);
-    stop();
   });
 
   it.each([
@@ -123,18 +117,16 @@ describe('The feed gate', () => {
     ['a text', 'hello'],
     ['nothing', null],
   ])('refuses %s, which is no object, also where the schema allows it', (_, message) => {
-    const { gate, publish, stop } = lab();
+    const { gate, publish } = lab();
     expect(publish('raw', message)).toBe(false);
     expect(gate.view()).toMatchObject({ raw: { invalid: 1 } });
-    stop();
   });
 
   it('takes a value that JSON cannot carry for a bad message, not for a broken outbox', () => {
-    const { gate, publish, broken, stop } = lab();
+    const { gate, publish, broken } = lab();
     publish('raw', { count: 1n });
     expect(broken).toEqual([]);
     expect(gate.view()).toMatchObject({ raw: { messages: 0, invalid: 1 } });
-    stop();
   });
 
   it('reports an outbox that contradicts itself, and blames no message for it', () => {
@@ -144,21 +136,19 @@ describe('The feed gate', () => {
         throw fault;
       },
     };
-    const { gate, publish, broken, stop } = lab(undefined, outbox);
+    const { gate, publish, broken } = lab(undefined, outbox);
     expect(publish('gps', { lat: 1 })).toBe(true);
     expect(broken).toEqual([fault]);
     expect(gate.view()).toMatchObject({ gps: { messages: 0, invalid: 0 } });
-    stop();
   });
 
   it('forgets what it held back when it is closed', () => {
     const outbox = recordingOutbox();
-    const { gate, publish, stop } = lab({ default: 1 }, outbox);
+    const { gate, publish } = lab({ default: 1 }, outbox);
     publish('gps', { lat: 1 });
     publish('gps', { lat: 2 });
     gate.close();
     vi.advanceTimersByTime(5_000);
     expect(outbox.on(`feed/${asset_id}/gps`)).toEqual([{ lat: 1 }]);
-    stop();
   });
 });

@@ -2,9 +2,9 @@
 import { expect, it, vi } from 'vitest';
 import { assetId } from '../../../../src/contract/identity.ts';
 import { channels } from '../../../../src/contract/topics.ts';
-import { aborted } from '../../../../src/platform/time.ts';
-import { drone, fix, scriptedDriver } from '../../../fakes/scripted-driver.ts';
-import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
+import { drone, fix } from '../../../fakes/scripted-driver.ts';
+import { kit_id } from '../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../support/kit/test-hub.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
 import { texts } from '../../../../src/kit/hub/texts.ts';
 
@@ -12,71 +12,47 @@ useFakeTime();
 
 const id = assetId(kit_id, 'drone-1');
 const gps = channels.feed(id, 'gps');
-const settle = async (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 it('drops a message that breaks its schema, logs it once with the key, and publishes the others', async () => {
-  const lab = hubLab();
-  const driver = scriptedDriver(async (host) => {
-    const sink = host.announce(drone());
-    for (let index = 0; index < 10; index += 1) sink.publish('gps', { ...fix(), lat: 200 });
-    sink.publish('gps', fix());
-    await aborted(host.signal);
-  });
-  void lab.run(driver);
-  await settle();
+  const lab = testHub();
+  const sink = (await lab.hostOf()).announce(drone());
+  for (let index = 0; index < 10; index += 1) sink.publish('gps', { ...fix(), lat: 200 });
+  sink.publish('gps', fix());
   expect(lab.outbox.on(gps)).toHaveLength(1);
   expect(lab.hub.assets()[0]?.feeds['gps']).toMatchObject({ messages: 1, invalid: 10 });
   expect(lab.log.at('error')).toEqual([texts.feed_invalid]);
   expect(String(lab.log.lines[0]?.facts['reason'])).toContain('lat');
-  await lab.stop();
 });
 
 it('follows new rates at once', async () => {
-  const lab = hubLab({ rates: { default: 0.1 } });
-  const driver = scriptedDriver(async (host) => {
-    const sink = host.announce(drone());
-    sink.publish('gps', fix(1));
-    sink.publish('gps', fix(2));
-    await aborted(host.signal);
-  });
-  void lab.run(driver);
-  await settle();
+  const lab = testHub({ rates: { default: 0.1 } });
+  const sink = (await lab.hostOf()).announce(drone());
+  sink.publish('gps', fix(1));
+  sink.publish('gps', fix(2));
   lab.hub.setRates({ default: 10 });
   await vi.advanceTimersByTimeAsync(100);
   expect(lab.outbox.on(gps)).toHaveLength(2);
-  await lab.stop();
 });
 
 it('keeps its own copy of a message that the driver changes later', async () => {
-  const lab = hubLab({ rates: { default: 1 } });
-  const driver = scriptedDriver(async (host) => {
-    const sink = host.announce(drone());
-    const message = fix(1);
-    sink.publish('gps', message);
-    message.lat = 2;
-    sink.publish('gps', message);
-    message.lat = 3;
-    await aborted(host.signal);
-  });
-  void lab.run(driver);
+  const lab = testHub({ rates: { default: 1 } });
+  const sink = (await lab.hostOf()).announce(drone());
+  const message = fix(1);
+  sink.publish('gps', message);
+  message.lat = 2;
+  sink.publish('gps', message);
+  message.lat = 3;
   await vi.advanceTimersByTimeAsync(2_000);
   expect(lab.outbox.on(gps)).toMatchObject([{ lat: 1 }, { lat: 2 }]);
-  await lab.stop();
 });
 
 it('does not grow under a flood: of 100,000 messages in a loop only those of the rate reach the outbox', async () => {
-  const lab = hubLab({ rates: { default: 5 } });
+  const lab = testHub({ rates: { default: 5 } });
   const flood = 100_000;
-  const driver = scriptedDriver(async (host) => {
-    const sink = host.announce(drone());
-    for (let index = 0; index < flood; index += 1) sink.publish('gps', fix(index / flood));
-    await aborted(host.signal);
-  });
-  void lab.run(driver);
-  await settle();
+  const sink = (await lab.hostOf()).announce(drone());
+  for (let index = 0; index < flood; index += 1) sink.publish('gps', fix(index / flood));
   expect(vi.getTimerCount()).toBeLessThanOrEqual(4);
   await vi.advanceTimersByTimeAsync(5_000);
   expect(lab.outbox.on(gps)).toMatchObject([{ lat: 0 }, { lat: (flood - 1) / flood }]);
   expect(lab.hub.assets()[0]?.feeds['gps']).toMatchObject({ messages: 2, coalesced: flood - 2 });
-  await lab.stop();
 });

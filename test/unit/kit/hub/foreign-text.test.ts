@@ -7,7 +7,7 @@ import { DeviceUnreachable } from '../../../../src/platform/errors.ts';
 import { aborted } from '../../../../src/platform/time.ts';
 import { command } from '../../../fakes/scripted-driver.ts';
 import { corpus, isDeceptive } from '../../../support/foreign-text.ts';
-import { hubLab } from '../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../support/kit/test-hub.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
 
 useFakeTime();
@@ -16,11 +16,10 @@ const feeds = { status: z.looseObject({ reason: z.string() }) };
 
 describe.each(Object.entries(corpus))('%s', (_, text) => {
   it('is cleaned in every carrier of the hub', async () => {
-    const { carried, lab } = await carriers(text);
+    const { carried } = await carriers(text);
     expect(carried).toContain('gate');
     // JSON writes some of them as codes, which are none of these then.
     expect(textsIn(JSON.parse(carried)).filter((found) => isDeceptive(found))).toEqual([]);
-    await lab.stop();
   });
 });
 
@@ -28,13 +27,12 @@ it('text without end is cut in every carrier of the hub', async () => {
   const { lab } = await carriers('gate '.repeat(20_000));
   const { hub } = lab;
   const found = textsIn([hub.assets(), hub.drivers(), hub.kit(), hub.links()]);
-  await lab.stop();
   expect(Math.max(...found.map((text) => text.length))).toBe(sentence_chars_max);
 });
 
 /** What the hub hands on of a driver whose device writes this text everywhere. */
 async function carriers(text: string) {
-  const lab = hubLab();
+  const lab = testHub();
   const driver = defineDriver({
     name: 'devices',
     feeds,
@@ -75,7 +73,7 @@ function textsIn(value: unknown): string[] {
 }
 
 it('an asset whose name has no visible character is named by its key', async () => {
-  const lab = hubLab();
+  const lab = testHub();
   const driver = defineDriver({
     name: 'devices',
     feeds,
@@ -88,5 +86,4 @@ it('an asset whose name has no visible character is named by its key', async () 
   void lab.run(driver);
   await vi.advanceTimersByTimeAsync(0);
   expect(lab.hub.assets()).toMatchObject([{ name: 'onvif:1' }]);
-  await lab.stop();
 });

@@ -1,29 +1,21 @@
 /** A technician forgets an asset that is gone for good. */
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { announcement } from '../../../../src/contract/assets.ts';
 import { assetId } from '../../../../src/contract/identity.ts';
 import { channels } from '../../../../src/contract/topics.ts';
-import { aborted } from '../../../../src/platform/time.ts';
-import { command, drone, type DroneHost, scriptedDriver } from '../../../fakes/scripted-driver.ts';
-import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
+import { command, drone } from '../../../fakes/scripted-driver.ts';
+import { kit_id } from '../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../support/kit/test-hub.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
 
 useFakeTime();
 
 const id = assetId(kit_id, 'drone-1');
-type Sink = ReturnType<DroneHost['announce']>;
 
 async function started(about = drone()) {
-  const lab = hubLab();
-  const sink = Promise.withResolvers<Sink>();
-  void lab.run(
-    scriptedDriver(async (host) => {
-      sink.resolve(host.announce(about, [command('arm')]));
-      await aborted(host.signal);
-    }),
-  );
-  await vi.advanceTimersByTimeAsync(0);
-  return { lab, sink: await sink.promise };
+  const lab = testHub();
+  const host = await lab.hostOf();
+  return { lab, sink: host.announce(about, [command('arm')]) };
 }
 
 it('clears what is retained of an asset that is offline', async () => {
@@ -33,29 +25,24 @@ it('clears what is retained of an asset that is offline', async () => {
   expect(lab.hub.assets()).toEqual([]);
   expect(lab.outbox.on(channels.asset(id)).at(-1)).toBeNull();
   expect(lab.outbox.on(channels.commands(id)).at(-1)).toBeNull();
-  await lab.stop();
 });
 
 it('forgets an asset of an earlier run that its driver has not reached', async () => {
   const { lab, sink } = await started();
   sink.setPosition({ lat: 47, lon: 8 });
   const body = JSON.stringify(lab.outbox.on(channels.asset(id)).at(-1));
-  await lab.stop();
-  const next = hubLab({ announced: [{ channel: channels.asset(id), body }] });
+  const next = testHub({ announced: [{ channel: channels.asset(id), body }] });
   expect(next.hub.forgetAsset(id)).toBeUndefined();
   expect(next.hub.assets()).toEqual([]);
-  await next.stop();
 });
 
 it('refuses an asset that its driver reaches, that is configured, or that is unknown', async () => {
   const { lab } = await started();
   expect(lab.hub.forgetAsset(id)).toMatch(/^Drone drone-1 is online: drones still reaches it; /u);
   expect(lab.hub.forgetAsset(kit_id)).toBe(`this kit has no asset ${kit_id}`);
-  await lab.stop();
   const configured = await started(drone('drone-1', { configured: true }));
   configured.sink.setOnline(false, 'no answer');
   expect(configured.lab.hub.forgetAsset(id)).toMatch(/^drones is configured with Drone drone-1; /u);
-  await configured.lab.stop();
 });
 
 it('restores the asset when it returns, without its last position', async () => {
@@ -69,5 +56,4 @@ it('restores the asset when it returns, without its last position', async () => 
   expect(lab.hub.assets()).toMatchObject([{ id, status: 'online' }]);
   expect(announcement.parse(lab.outbox.on(channels.asset(id)).at(-1))).toMatchObject({ lat: null });
   expect(lab.outbox.on(channels.commands(id)).at(-1)).toMatchObject({ commands: [{ name: 'arm' }] });
-  await lab.stop();
 });

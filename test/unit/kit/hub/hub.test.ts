@@ -6,7 +6,8 @@ import { DeviceRejected, DeviceUnreachable } from '../../../../src/platform/erro
 import { commands_max } from '../../../../src/kit/hub/commands.ts';
 import { aborted, sleep } from '../../../../src/platform/time.ts';
 import { command, drone, fix, scriptedDriver, scripts } from '../../../fakes/scripted-driver.ts';
-import { hubLab, kit_id } from '../../../support/kit/hub-lab.ts';
+import { kit_id } from '../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../support/kit/test-hub.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
 
 useFakeTime();
@@ -15,7 +16,7 @@ const id = assetId(kit_id, 'drone-1');
 const settle = async (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 it('runs each driver independently of the others', async () => {
-  const lab = hubLab({ configured: ['good', 'a', 'b', 'c', 'd'] });
+  const lab = testHub({ configured: ['good', 'a', 'b', 'c', 'd'] });
   const good = scriptedDriver(async (host) => {
     const sink = host.announce(drone());
     for (let second = 0; !host.signal.aborted && second < 20; second += 1) {
@@ -40,7 +41,7 @@ it('runs each driver independently of the others', async () => {
 });
 
 it('reports the assets of an abandoned driver offline and ignores its later calls', async () => {
-  const lab = hubLab();
+  const lab = testHub();
   let late: (() => void) | undefined;
   void lab.run(
     scriptedDriver(async (host) => {
@@ -59,7 +60,7 @@ it('reports the assets of an abandoned driver offline and ignores its later call
 });
 
 it('shows why a driver is down, since when, and when it is tried next', async () => {
-  const lab = hubLab();
+  const lab = testHub();
   void lab.run(scriptedDriver(scripts.throwsAtOnce));
   await settle();
   const [view] = lab.hub.drivers();
@@ -69,20 +70,19 @@ it('shows why a driver is down, since when, and when it is tried next', async ()
   expect(wait_ms).toBeLessThanOrEqual(1_000);
   await vi.advanceTimersByTimeAsync(30_000);
   expect(lab.hub.drivers()[0]?.since).toBe(view?.since);
-  await lab.stop();
 });
 
 it('calls no function of its owner before it is returned', async () => {
   const early = () => {
     throw new Error('called too early');
   };
-  const lab = hubLab({ isOnline: early, allow: early, observe: early });
+  const lab = testHub({ isOnline: early, allow: early, observe: early });
   await lab.stop();
   expect(lab.hub.drivers()).toEqual([]);
 });
 
 it('shows a rejected driver, and when it is tried next', async () => {
-  const lab = hubLab();
+  const lab = testHub();
   void lab.run(
     scriptedDriver(async () => {
       throw new DeviceRejected('camera 10.0.0.7: password refused');
@@ -93,11 +93,10 @@ it('shows a rejected driver, and when it is tried next', async () => {
     { state: 'rejected', reason: 'camera 10.0.0.7: password refused' },
   ]);
   expect(lab.hub.drivers()[0]?.next_try_at).toMatch(/^\d{4}-.+Z$/u);
-  await lab.stop();
 });
 
 it('shows no facts of a driver that has lost its device', async () => {
-  const lab = hubLab();
+  const lab = testHub();
   const losing = Promise.withResolvers<never>();
   void lab.run(
     scriptedDriver(async (host) => {
@@ -110,11 +109,10 @@ it('shows no facts of a driver that has lost its device', async () => {
   losing.reject(new DeviceUnreachable('ModemManager has exited'));
   await settle();
   expect(lab.hub.drivers()).toMatchObject([{ state: 'down', facts: {} }]);
-  await lab.stop();
 });
 
 it('shows a limited number of the facts that a driver reports of itself', async () => {
-  const lab = hubLab();
+  const lab = testHub();
   void lab.run(
     scriptedDriver(async (host) => {
       host.reportStatus(
@@ -125,7 +123,6 @@ it('shows a limited number of the facts that a driver reports of itself', async 
   );
   await settle();
   expect(Object.keys(lab.hub.drivers()[0]?.facts ?? {})).toHaveLength(32);
-  await lab.stop();
 });
 
 describe('commands', () => {
@@ -133,7 +130,7 @@ describe('commands', () => {
     each.name === 'arm' ? 'arm is disabled on this kit (commands.disabled)' : true;
 
   it('finds a live command of an asset', async () => {
-    const lab = hubLab();
+    const lab = testHub();
     void lab.run(scriptedDriver(scripts.wellBehaved));
     await settle();
     const found = lab.hub.findCommand(id, 'arm');
@@ -146,7 +143,7 @@ describe('commands', () => {
   });
 
   it('neither lists nor returns commands that local policy refuses', async () => {
-    const lab = hubLab({ allow });
+    const lab = testHub({ allow });
     void lab.run(
       scriptedDriver(async (host) => {
         host.announce(drone(), [command('arm'), command('disarm')]);
@@ -161,17 +158,15 @@ describe('commands', () => {
     expect(lab.hub.findCommand(id, 'land')).toEqual({
       refusal: 'Drone drone-1 has no command "land"; it has disarm',
     });
-    await lab.stop();
   });
 
   it('answers for an unknown asset with a sentence', async () => {
-    const lab = hubLab();
+    const lab = testHub();
     expect(lab.hub.findCommand(id, 'arm')).toEqual({ refusal: `this kit has no asset ${id}` });
-    await lab.stop();
   });
 
   it('keeps the first of two commands of one name, and a limited number', async () => {
-    const lab = hubLab();
+    const lab = testHub();
     const many = Array.from({ length: commands_max + 1 }, (_, index) => command(`command_${index}`));
     void lab.run(
       scriptedDriver(async (host) => {
@@ -186,6 +181,5 @@ describe('commands', () => {
     ]);
     const second = lab.outbox.on(channels.commands(assetId(kit_id, 'drone-2')))[0];
     expect(second).toHaveProperty('commands.length', commands_max);
-    await lab.stop();
   });
 });

@@ -1,6 +1,6 @@
 /** The pacing of feeds. */
 import { array, assert, integer, property } from 'fast-check';
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { type FeedRates, Pacer } from '../../../../src/kit/hub/rate.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
 
@@ -8,6 +8,7 @@ useFakeTime();
 
 function start(rates: FeedRates) {
   const stopping = new AbortController();
+  onTestFinished(() => stopping.abort());
   const pacer = new Pacer(rates, () => performance.now(), stopping.signal);
   const sent: { readonly value: number; readonly at_ms: number }[] = [];
   const start_ms = performance.now();
@@ -16,7 +17,7 @@ function start(rates: FeedRates) {
 }
 
 it('sends the first message at once and the newest of the others when its turn comes', () => {
-  const { pacer, sent, send, stop } = start({ default: 5 });
+  const { pacer, sent, send } = start({ default: 5 });
   const stream = pacer.open('gps');
   expect(stream.offer(send(1))).toBe(false);
   expect(stream.offer(send(2))).toBe(false);
@@ -26,11 +27,10 @@ it('sends the first message at once and the newest of the others when its turn c
     { value: 1, at_ms: 0 },
     { value: 3, at_ms: 200 },
   ]);
-  stop();
 });
 
 it('uses one timer for all streams, and none while nothing is held back', () => {
-  const { pacer, send, stop } = start({ default: 5, gps: 1 });
+  const { pacer, send } = start({ default: 5, gps: 1 });
   const streams = Array.from({ length: 100 }, (_, index) => pacer.open(index % 2 ? 'gps' : 'attitude'));
   for (const stream of streams) stream.offer(send(0));
   expect(vi.getTimerCount()).toBe(0);
@@ -38,11 +38,10 @@ it('uses one timer for all streams, and none while nothing is held back', () => 
   expect(vi.getTimerCount()).toBe(1);
   vi.advanceTimersByTime(1_100);
   expect(vi.getTimerCount()).toBe(0);
-  stop();
 });
 
 it('gives the turns of slow streams together, and those of a dense one to the millisecond', () => {
-  const { pacer, sent, send, stop } = start({ default: 2, attitude: 20 });
+  const { pacer, sent, send } = start({ default: 2, attitude: 20 });
   for (let index = 0; index < 7; index += 1) {
     const stream = pacer.open('gps');
     stream.offer(send(index));
@@ -61,7 +60,6 @@ it('gives the turns of slow streams together, and those of a dense one to the mi
     expect(at_ms).toBeLessThan(500 + 7 * index + 50);
   }
   expect(sent.find(({ value }) => value === 1_001)?.at_ms).toBe(49 + 50);
-  stop();
 });
 
 it('never exceeds its rate by more than one message and always sends the newest', () => {
@@ -90,7 +88,7 @@ it('never exceeds its rate by more than one message and always sends the newest'
 });
 
 it('sends every message of a stream that keeps its rate with a little jitter', () => {
-  const { pacer, sent, send, stop } = start({ default: 10 });
+  const { pacer, sent, send } = start({ default: 10 });
   const stream = pacer.open('gps');
   for (let index = 0; index < 100; index += 1) {
     stream.offer(send(index));
@@ -98,26 +96,23 @@ it('sends every message of a stream that keeps its rate with a little jitter', (
   }
   vi.advanceTimersByTime(200);
   expect(sent).toHaveLength(100);
-  stop();
 });
 
 it('applies a new rate to what is held back already', () => {
-  const { pacer, sent, send, stop } = start({ default: 0.01 });
+  const { pacer, sent, send } = start({ default: 0.01 });
   const stream = pacer.open('gps');
   stream.offer(send(1));
   stream.offer(send(2));
   pacer.setRates({ default: 10 });
   vi.advanceTimersByTime(100);
   expect(sent.map((each) => each.value)).toEqual([1, 2]);
-  stop();
 });
 
 it('sends nothing of a feed whose rate is 0, and counts its messages as superseded', () => {
-  const { pacer, sent, send, stop } = start({ default: 5, attitude: 0 });
+  const { pacer, sent, send } = start({ default: 5, attitude: 0 });
   expect(pacer.open('attitude').offer(send(1))).toBe(true);
   vi.advanceTimersByTime(10_000);
   expect(sent).toEqual([]);
-  stop();
 });
 
 it('sends withheld messages when the connector stops', () => {
@@ -130,23 +125,21 @@ it('sends withheld messages when the connector stops', () => {
 });
 
 it('discards withheld messages when the stream is closed', () => {
-  const { pacer, sent, send, stop } = start({ default: 1 });
+  const { pacer, sent, send } = start({ default: 1 });
   const stream = pacer.open('gps');
   stream.offer(send(1));
   stream.offer(send(2));
   stream.close();
   vi.advanceTimersByTime(5_000);
   expect(sent.map((each) => each.value)).toEqual([1]);
-  stop();
 });
 
 it('does not wait for a turn of the slower rate when nothing was held back as the rate rose', () => {
-  const { pacer, sent, send, stop } = start({ default: 0.001 });
+  const { pacer, sent, send } = start({ default: 0.001 });
   const stream = pacer.open('gps');
   stream.offer(send(1));
   pacer.setRates({ default: 10 });
   stream.offer(send(2));
   vi.advanceTimersByTime(100);
   expect(sent.map(({ value }) => value)).toEqual([1, 2]);
-  stop();
 });

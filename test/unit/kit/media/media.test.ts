@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { go2rtc } from '../../../../src/kit/media/go2rtc.ts';
 import { createMedia, streamName, templateMedia } from '../../../../src/kit/media/media.ts';
 import { texts } from '../../../../src/kit/media/texts.ts';
@@ -18,15 +18,10 @@ const pace = { look_every_ms: 50, lost_after_ms: 200, port_every_ms: 100, port_a
 
 const soon = async (holds: () => void): Promise<void> => vi.waitFor(holds, { timeout: 10_000 });
 
-const stops: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop();
-});
-
 /** A registry of streams that ends with the test, and what it told. */
 function keep(server: MediaServer) {
   const stopping = new AbortController();
-  stops.unshift(() => stopping.abort());
+  onTestFinished(() => stopping.abort());
   const log = recordingLog();
   const told: (string | null)[] = [];
   const media = createMedia({
@@ -43,7 +38,7 @@ describe('streams on MediaMTX', () => {
   let server: FakeMediaMtx;
   beforeEach(async () => {
     server = await startFakeMediaMtx();
-    stops.push(async () => server.stop());
+    onTestFinished(async () => server.stop());
   });
   const access = () => ({ api_url: server.api_url, viewer_url: server.viewer_url });
 
@@ -210,7 +205,7 @@ it.each([
     await new Promise<void>((resolve) => {
       api.listen(0, '127.0.0.1', resolve);
     });
-    stops.push(() => {
+    onTestFinished(() => {
       api.closeAllConnections();
       api.close();
     });

@@ -1,21 +1,17 @@
 /** Viewers of the cloud at the kit: who may watch, what it costs, and how it ends. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { WhepRequest } from '../../../../src/contract/whep.ts';
 import { type MediaServer, OfferRefused, type Viewing } from '../../../../src/kit/media/server.ts';
 import { texts } from '../../../../src/kit/media/texts.ts';
 import { type VideoGrant, Viewers } from '../../../../src/kit/media/viewers.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
-import { makeDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 
 const asset_id = '00000000-0000-4000-8000-00000000000a';
 const id_of = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
-const stops: (() => void)[] = [];
-afterEach(() => {
-  for (const stop of stops.splice(0)) stop();
-});
 
 /** A server whose viewers are known by the number of their offer. */
 function fakeServer({ counts = true }: { readonly counts?: boolean } = {}) {
@@ -57,7 +53,7 @@ async function open(
   { file }: { readonly file?: string } = {},
 ) {
   const ends = new AbortController();
-  stops.push(() => ends.abort());
+  onTestFinished(() => ends.abort());
   const kit = {
     grant: { kind: 'free' } as VideoGrant,
     none: undefined as string | undefined,
@@ -66,7 +62,7 @@ async function open(
     key_frames: [] as string[],
   };
   const log = recordingLog();
-  const place = file ?? join(await makeDirectory(), 'video.json');
+  const place = file ?? join(await testDirectory(), 'video.json');
   const viewers = new Viewers({
     server,
     requestKeyFrame: async (id) => void kit.key_frames.push(id),

@@ -21,8 +21,7 @@ describe('an observer of tasks', () => {
     expect(kinds(lab)).toEqual(['accepted', 'started']);
     lab.kit.last.context.progress('half way', 50);
     await pass(1_000);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(kinds(lab)).toEqual(['accepted', 'started', 'completed']);
     expect(lab.activities.at(-1)).toMatchObject({
       task: { id, command_name: 'work', asset_id: lab.kit.drone.id },
@@ -34,8 +33,7 @@ describe('an observer of tasks', () => {
     const lab = startLab();
     const id = await lab.give();
     await lab.give({ task_id: id });
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     await lab.give({ task_id: id });
     expect(kinds(lab)).toEqual(['accepted', 'started', 'completed']);
   });
@@ -43,8 +41,7 @@ describe('an observer of tasks', () => {
   it('is given the error of a task that failed while it ran, and of one that never started', async () => {
     const lab = startLab();
     await lab.give();
-    lab.kit.last.fail(new Error('the vehicle is not ready'));
-    await pass(commit_ms);
+    await lab.fail(new Error('the vehicle is not ready'));
     await lab.give({ command: 'juggle' });
     expect(lab.activities.slice(2)).toMatchObject([
       { kind: 'failed', ran_ms: 0, error: 'the vehicle is not ready' },
@@ -65,8 +62,7 @@ describe('an observer of tasks', () => {
       { kind: 'failed', task: { id: running }, error: texts.interrupted },
       { kind: 'started', task: { id: waiting } },
     ]);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
   });
 
   it('is given one end of a task that the disk does not take, and no start of its report that is not final', async () => {

@@ -38,8 +38,7 @@ describe('at its deadline', () => {
     await lab.give({ n: 2 });
     expect(lab.kit.last.n).toBe(2);
     lab.kit.invocations[0]?.fail(new Error('too late'));
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(lab.disk.reports(id)).toHaveLength(2);
     expect(lab.log.at('warn')).toEqual([texts.late_result]);
   });
@@ -55,8 +54,7 @@ describe('at its deadline', () => {
     const lab = startLab();
     const id = await lab.give();
     await pass(10_000);
-    lab.kit.last.fail(thrown);
-    await pass(commit_ms);
+    await lab.fail(thrown);
     expect(lab.error(id)).toBe(sentence);
   });
 
@@ -64,8 +62,7 @@ describe('at its deadline', () => {
     const lab = startLab();
     const id = await lab.give();
     await pass(11_000);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(lab.last(id)).toMatchObject({ status: 'completed' });
   });
 
@@ -76,8 +73,7 @@ describe('at its deadline', () => {
     expect(lab.kit.last.context.remaining_ms()).toBe(6_000);
     await pass(7_000);
     expect(lab.kit.last.context.remaining_ms()).toBe(0);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
   });
 });
 
@@ -86,16 +82,14 @@ describe('a request to stop a running task', () => {
     const lab = startLab();
     const id = await lab.give();
     lab.runner.cancel(id);
-    lab.kit.last.fail(new CommandRefused('arm was sent; outcome unknown'));
-    await pass(commit_ms);
+    await lab.fail(new CommandRefused('arm was sent; outcome unknown'));
     expect(lab.error(id)).toBe('cancelled while running: arm was sent; outcome unknown');
     const second = await lab.give();
     const disarm = await lab.give({ command: 'disarm' });
     lab.kit.invocations.at(-1)?.fail(new CommandRefused('arm was sent; outcome unknown'));
     await pass(commit_ms + 1);
     expect(lab.error(second)).toBe('superseded by disarm: arm was sent; outcome unknown');
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(lab.last(disarm)).toMatchObject({ status: 'completed' });
   });
 });
@@ -110,8 +104,7 @@ describe('the age of a task', () => {
     await pass(2_000);
     lab.kit.jump_ms = 365 * 86_400_000;
     expect(age_ms?.()).toBe(5_000 + 2 * commit_ms);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
   });
 
   it('is not known when the clock was not set at its reception', async () => {
@@ -119,8 +112,7 @@ describe('the age of a task', () => {
     lab.kit.synced = false;
     await lab.give({ command: 'work' });
     expect(lab.kit.last.context.age_ms?.()).toBeNull();
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
   });
 });
 
@@ -135,8 +127,7 @@ describe('a jump of the time of day', () => {
       expect(lab.kit.last.context.signal.aborted).toBe(false);
       await pass(1_000);
       expect(lab.kit.last.context.signal.aborted).toBe(true);
-      lab.kit.last.fail(new Error('stopped'));
-      await pass(commit_ms);
+      await lab.fail(new Error('stopped'));
       expect(lab.last(id)).toMatchObject({ status: 'failed' });
     },
   );
@@ -146,8 +137,7 @@ describe('a jump of the time of day', () => {
     await lab.give({ n: 1 });
     const second = await lab.give({ n: 2 });
     lab.kit.jump_ms = 60_000;
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(lab.error(second)).toBe('expired: its deadline passed before it started; command not sent');
   });
 

@@ -1,7 +1,7 @@
 /** What protects a task from running twice when an old copy of the journal was put back and the broker delivers it again. */
 import { describe, expect, it } from 'vitest';
 import { useFakeTime } from '../../../support/fake-time.ts';
-import { commit_ms, iso, pass, startLab } from '../../../support/kit/task-lab.ts';
+import { iso, pass, startLab } from '../../../support/kit/task-lab.ts';
 
 useFakeTime();
 
@@ -11,8 +11,7 @@ describe('a task that an old copy of the journal does not know', () => {
     const lab = startLab();
     const dispatch = { created_at: iso(Date.now()), command: 'goto' } as const;
     const id = await lab.give(dispatch);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     lab.kill();
     return { kit: lab.kit, again: { ...dispatch, task_id: id, duplicate: true } };
   };

@@ -9,8 +9,7 @@ useFakeTime();
 const requested_by = '00000000-0000-4000-8000-0000000000aa';
 
 async function origins(lab: Lab, id: string): Promise<unknown> {
-  lab.kit.last.succeed();
-  await pass(commit_ms);
+  await lab.succeed();
   const [running, completed] = lab.disk.reports(id);
   expect(completed?.origin).toEqual(running?.origin);
   expect((await lab.runner.find(id))?.origin).toEqual(running?.origin);
@@ -43,8 +42,7 @@ describe('the origin of a task', () => {
     const payload = { n: 7 };
     const id = await lab.give({ payload });
     lab.kit.last.context.progress('half', 50);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     const reports = lab.disk.reports(id);
     expect(reports.filter((each) => each.progress === undefined).map((each) => each.payload)).toEqual([
       payload,

@@ -18,8 +18,7 @@ describe('the payload of a task', () => {
   it('is validated once between the reception of the dispatch and the end of the task', async () => {
     const lab = startLab();
     const id = await lab.give({ command: 'set_speed', payload: { n: 1, speed: 1 } });
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(lab.last(id)).toMatchObject({ status: 'completed' });
     expect(lab.kit.validations).toBe(1);
   });
@@ -47,8 +46,7 @@ describe('the payload of a task', () => {
     await lab.give({ task_id: id, n: 1 });
     expect(lab.kit.invocations).toHaveLength(1);
     expect(lab.kit.validations).toBe(1);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
   });
 
   it('is validated once after a restart, when its asset is announced', async () => {
@@ -63,8 +61,7 @@ describe('the payload of a task', () => {
     lab.kit.drone.announced = true;
     next.runner.assetsChanged();
     await pass(commit_ms);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(next.last(waiting)).toMatchObject({ status: 'completed' });
     expect(lab.kit.validations).toBe(1);
   });
@@ -79,8 +76,7 @@ describe('a task that waits while its driver announces other commands', () => {
     lab.runner.assetsChanged();
     lab.kit.last.succeed();
     await pass(2 * commit_ms);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(lab.last(waiting)).toMatchObject({ status: 'completed' });
   });
 

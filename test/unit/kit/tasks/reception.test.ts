@@ -25,8 +25,7 @@ describe('a dispatch', () => {
     await pass(1);
     expect(lab.disk.entry(id)).toMatchObject({ state: 'running' });
     expect(lab.kit.invocations).toHaveLength(1);
-    lab.kit.last.succeed({ angle: 3 });
-    await pass(commit_ms);
+    await lab.succeed({ angle: 3 });
     expect(lab.disk.reports(id).map(({ status, result }) => ({ status, result }))).toEqual([
       { status: 'running', result: {} },
       { status: 'completed', result: { angle: 3 } },
@@ -39,8 +38,7 @@ describe('a dispatch', () => {
     const id = await lab.give({ n: 7 });
     await lab.give({ task_id: id, n: 7 });
     expect(lab.kit.invocations).toHaveLength(1);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     await lab.give({ task_id: id, n: 7 });
     await lab.give({ task_id: id.toUpperCase(), n: 7 });
     expect(lab.kit.invocations).toHaveLength(1);
@@ -55,8 +53,7 @@ describe('a dispatch', () => {
     await pass(2 * commit_ms);
     await Promise.all([taken, second.taken]);
     expect(lab.kit.invocations).toHaveLength(1);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
   });
 
   it('is the same from bytes as from text', async () => {
@@ -70,8 +67,7 @@ describe('a dispatch', () => {
     };
     void lab.runner.receive(new TextEncoder().encode(JSON.stringify(body)), meta(id));
     await pass(2 * commit_ms);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(lab.last(id)).toMatchObject({
       status: 'completed',
       command_name: 'work',
@@ -208,11 +204,9 @@ describe('while the clock is not set', () => {
     const older = iso(Date.now() - 3_600_000);
     const first = await lab.give({ created_at: older, n: 1 });
     expect(lab.kit.last.n).toBe(1);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     await lab.give({ created_at: iso(Date.now()), n: 2 });
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     const late = await lab.give({ created_at: older, n: 3 });
     expect(lab.error(late)).toMatch(
       /^expired: its deadline passed 3590 s ago by dispatches that were created later/u,

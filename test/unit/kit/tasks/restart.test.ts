@@ -33,8 +33,7 @@ describe('a task that had not started', () => {
     next.runner.resume();
     await pass(commit_ms);
     expect(lab.kit.invocations.map(({ n }) => n)).toEqual([5]);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(next.last(id)).toMatchObject({ status: 'completed' });
   });
 
@@ -48,8 +47,7 @@ describe('a task that had not started', () => {
     next.runner.takeUp([entry]);
     await pass(commit_ms + 1);
     expect(lab.kit.invocations.map(({ n }) => n)).toEqual([5]);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(next.last(id)).toMatchObject({ status: 'completed' });
   });
 
@@ -81,8 +79,7 @@ describe('a task that had not started', () => {
     next.runner.assetsChanged();
     await pass(commit_ms);
     expect(lab.kit.last.context.remaining_ms()).toBeLessThan(7_000);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(next.last(id)).toMatchObject({ status: 'completed' });
   });
 
@@ -106,8 +103,7 @@ describe('a task that had not started', () => {
     await pass(commit_ms);
     expect(lab.kit.invocations.map(({ command }) => command)).toEqual(['disarm']);
     expect(next.error(goto.id)).toBe('superseded by disarm');
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(next.last(disarm.id)).toMatchObject({ status: 'completed' });
   });
 
@@ -121,8 +117,7 @@ describe('a task that had not started', () => {
     await pass(commit_ms);
     await next.give({ task_id: id, duplicate: true });
     expect(lab.kit.invocations).toHaveLength(1);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
   });
 });
 
@@ -149,8 +144,7 @@ describe('a dispatch right after a restart', () => {
     await pass(commit_ms + 1);
     expect(kit.invocations.map(({ n }) => n)).toEqual([3]);
     expect(kit.last.context.remaining_ms()).toBeLessThan(8_100);
-    kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(lab.last(id)).toMatchObject({ status: 'completed' });
   });
 
@@ -248,8 +242,7 @@ describe('a task that was running', () => {
     const next = await restart(lab);
     expect(lab.kit.invocations).toHaveLength(2);
     expect(lab.kit.last.context.repeated).toBe(true);
-    lab.kit.last.succeed({ ok: true });
-    await pass(commit_ms);
+    await lab.succeed({ ok: true });
     const reports = next.disk.reports(id);
     expect(reports.map(({ status }) => status)).toEqual([
       'running',
@@ -268,8 +261,7 @@ describe('a task that was running', () => {
     const id = await lab.give({ command: 'probe' });
     const next = await restart(lab);
     expect(lab.kit.invocations).toHaveLength(2);
-    lab.kit.last.fail(new CommandRefused('the battery is low'));
-    await pass(commit_ms);
+    await lab.fail(new CommandRefused('the battery is low'));
     expect(next.error(id)).toBe(
       'the battery is low; an earlier run was interrupted by restart, outcome unknown',
     );
@@ -306,8 +298,7 @@ describe('a stop of the connector', () => {
     const stopped = lab.runner.stop(2_000);
     const { context } = lab.kit.last;
     expect(context.signal.aborted).toBe(true);
-    lab.kit.last.fail(context.signal.reason);
-    await pass(commit_ms);
+    await lab.fail(context.signal.reason);
     await stopped;
     expect(lab.disk.entry(running)?.result).toBe(
       '{"error":"interrupted by a stop of the connector, outcome unknown"}',
@@ -315,8 +306,7 @@ describe('a stop of the connector', () => {
     expect(lab.disk.entry(waiting)).toMatchObject({ state: 'pending' });
     const next = await restart(lab);
     expect(lab.kit.last.n).toBe(2);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(next.last(waiting)).toMatchObject({ status: 'completed' });
   });
 
@@ -350,8 +340,7 @@ describe('a stop of the connector', () => {
   it('sends no final report again for a dispatch whose task the journal names only after the stop', async () => {
     const lab = startLab();
     const id = await lab.give();
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     const before = lab.disk.reports(id).length;
     const { taken } = lab.send({ task_id: id });
     const stopped = lab.runner.stop(commit_ms / 2);
@@ -378,12 +367,10 @@ describe('a stop of the connector', () => {
     const lab = startLab();
     const id = await lab.give({ command: 'probe' });
     const stopped = lab.runner.stop(2_000);
-    lab.kit.last.fail(lab.kit.last.context.signal.reason);
-    await pass(commit_ms);
+    await lab.fail(lab.kit.last.context.signal.reason);
     await stopped;
     const next = await restart(lab);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(next.last(id)).toMatchObject({ status: 'completed' });
     expect(lab.kit.invocations).toHaveLength(2);
   });

@@ -40,8 +40,7 @@ describe('tasks of one asset', () => {
     await lab.give({ n: 1 });
     const second = await lab.give({ n: 2 });
     lab.kit.drone.online = false;
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(lab.error(second)).toBe('Falcon 1 is offline; command not sent');
   });
 
@@ -255,14 +254,12 @@ describe('a cancelled task', () => {
     const stopped = await lab.give();
     lab.runner.cancel(stopped);
     expect(lab.last(stopped)).toMatchObject({ status: 'running' });
-    lab.kit.last.fail(lab.kit.last.context.signal.reason);
-    await pass(commit_ms);
+    await lab.fail(lab.kit.last.context.signal.reason);
     expect(lab.error(stopped)).toBe('cancelled while running');
 
     const reached = await lab.give();
     lab.runner.cancel(reached);
-    lab.kit.last.succeed();
-    await pass(commit_ms);
+    await lab.succeed();
     expect(lab.last(reached)).toMatchObject({ status: 'completed' });
   });
 

@@ -14,7 +14,8 @@ import {
 import { createLog } from '../../../../src/platform/log/log.ts';
 import { texts } from '../../../../src/platform/texts.ts';
 import { type FakeSystemd, fakeSystemd, journalFields } from '../../../fakes/services/fake-systemd.ts';
-import { makeDirectory, withDirectory } from '../../../support/temporary.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 
 const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
 const of_kit: JournalSource = { identifier: 'kit-connector', kit_id };
@@ -180,13 +181,12 @@ test('a line that is not JSON is written unchanged', () => {
 });
 
 test('standard error is the journal only if JOURNAL_STREAM names this file', async () => {
-  await withDirectory(async (dir) => {
-    const fd = openSync(join(dir, 'stream'), 'w');
-    const { dev, ino } = fstatSync(fd);
-    expect(isJournal(fd, `${dev}:${ino}`)).toBe(true);
-    expect(isJournal(fd, `${dev}:${ino + 1}`)).toBe(false);
-    expect(isJournal(fd, undefined)).toBe(false);
-    closeSync(fd);
-    expect(isJournal(fd, `${dev}:${ino}`)).toBe(false);
-  });
+  const dir = await testDirectory();
+  const fd = openSync(join(dir, 'stream'), 'w');
+  const { dev, ino } = fstatSync(fd);
+  expect(isJournal(fd, `${dev}:${ino}`)).toBe(true);
+  expect(isJournal(fd, `${dev}:${ino + 1}`)).toBe(false);
+  expect(isJournal(fd, undefined)).toBe(false);
+  closeSync(fd);
+  expect(isJournal(fd, `${dev}:${ino}`)).toBe(false);
 });

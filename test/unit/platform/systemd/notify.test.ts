@@ -5,7 +5,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openNotifier } from '../../../../src/platform/systemd/notify.ts';
 import { type FakeSystemd, fakeSystemd } from '../../../fakes/services/fake-systemd.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { makeDirectory, withDirectory } from '../../../support/temporary.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
+import { testDirectory } from '../../../support/test-directory.ts';
 
 /** A notifier for a systemd that listens at `path`, with this much more in its environment. */
 async function notified(path: string, more: Readonly<Record<string, string>> = {}, pid = 7) {
@@ -45,30 +46,28 @@ test('every state is sent in the form of sd_notify, to a path and to an abstract
 });
 
 test('a status is sent only when it has changed', async () => {
-  await withDirectory(async (dir) => {
-    const { systemd, notifier } = await notified(join(dir, 'notify'));
-    for (const line of ['connected', 'connected', 'not connected', 'not connected']) notifier.status(line);
-    expect(systemd.read().map(String)).toEqual(['STATUS=connected', 'STATUS=not connected']);
-  });
+  const dir = await testDirectory();
+  const { systemd, notifier } = await notified(join(dir, 'notify'));
+  for (const line of ['connected', 'connected', 'not connected', 'not connected']) notifier.status(line);
+  expect(systemd.read().map(String)).toEqual(['STATUS=connected', 'STATUS=not connected']);
 });
 
 test('messages that a busy systemd does not accept are sent later in order, and watchdog messages never displace READY', async () => {
-  await withDirectory(async (dir) => {
-    const { systemd, notifier } = await notified(join(dir, 'notify'));
-    let told = 0;
-    // Nobody reads: the queue of the socket fills up.
-    while (told < 2_000) {
-      notifier.status(`line ${told}`);
-      told += 1;
-    }
-    notifier.ready();
-    const heard: string[] = [];
-    await eventually('READY at the end', () => {
-      heard.push(...systemd.read().map(String));
-      return heard.at(-1) === 'READY=1';
-    });
-    expect(heard.at(-2)).toBe(`STATUS=line ${told - 1}`);
+  const dir = await testDirectory();
+  const { systemd, notifier } = await notified(join(dir, 'notify'));
+  let told = 0;
+  // Nobody reads: the queue of the socket fills up.
+  while (told < 2_000) {
+    notifier.status(`line ${told}`);
+    told += 1;
+  }
+  notifier.ready();
+  const heard: string[] = [];
+  await eventually('READY at the end', () => {
+    heard.push(...systemd.read().map(String));
+    return heard.at(-1) === 'READY=1';
   });
+  expect(heard.at(-2)).toBe(`STATUS=line ${told - 1}`);
 });
 
 test.each([
@@ -78,20 +77,18 @@ test.each([
   [{ WATCHDOG_USEC: 'soon' }, null],
   [{}, null],
 ])('with %o the watchdog asks for a beat within %s ms', async (env, watchdog_ms) => {
-  await withDirectory(async (dir) => {
-    const { notifier } = await notified(join(dir, 'notify'), env);
-    expect(notifier.watchdog_ms).toBe(watchdog_ms);
-  });
+  const dir = await testDirectory();
+  const { notifier } = await notified(join(dir, 'notify'), env);
+  expect(notifier.watchdog_ms).toBe(watchdog_ms);
 });
 
 test('a missing or closed notify socket costs nothing', async () => {
-  await withDirectory(async (dir) => {
-    const { systemd, notifier, end } = await notified(join(dir, 'notify'));
-    systemd.leave();
-    notifier.ready();
-    end.abort();
-    expect(() => notifier.alive()).not.toThrow();
-  });
+  const dir = await testDirectory();
+  const { systemd, notifier, end } = await notified(join(dir, 'notify'));
+  systemd.leave();
+  notifier.ready();
+  end.abort();
+  expect(() => notifier.alive()).not.toThrow();
 });
 
 test('nothing is sent and no watchdog runs without systemd', async () => {

@@ -4,48 +4,32 @@ import { announcement } from '../../../../../src/contract/assets.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { asset_limits } from '../../../../../src/kit/hub/assets/asset.ts';
-import { aborted } from '../../../../../src/platform/time.ts';
-import { drone, type DroneHost, fix, scriptedDriver } from '../../../../fakes/scripted-driver.ts';
-import { hubLab, kit_id } from '../../../../support/kit/hub-lab.ts';
+import { drone, type DroneHost, fix } from '../../../../fakes/scripted-driver.ts';
+import { kit_id } from '../../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../../support/kit/test-hub.ts';
 import { useFakeTime } from '../../../../support/fake-time.ts';
 
 useFakeTime();
 
 const minute_ms = 60_000;
-const settle = async (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 type Sink = ReturnType<DroneHost['announce']>;
-
-/** Runs a driver of this name and gives its host. */
-async function hostOf(lab: ReturnType<typeof hubLab>, name: string): Promise<DroneHost> {
-  const host = Promise.withResolvers<DroneHost>();
-  void lab.run(
-    scriptedDriver(async (given) => {
-      host.resolve(given);
-      await aborted(given.signal);
-    }),
-    name,
-  );
-  await settle();
-  return host.promise;
-}
 
 const many = (host: DroneHost, rows: number, prefix: string): Sink[] =>
   Array.from({ length: rows }, (_, n) => host.announce(drone(`${prefix}-${n}`)));
-const keysOf = (lab: ReturnType<typeof hubLab>): string[] => lab.hub.assets().map(({ key }) => key);
+const keysOf = (lab: ReturnType<typeof testHub>): string[] => lab.hub.assets().map(({ key }) => key);
 
 it('takes 500 drones of one driver, with their commands and feeds', async () => {
-  const lab = hubLab();
-  const host = await hostOf(lab, 'drones');
+  const lab = testHub();
+  const host = await lab.hostOf();
   for (const sink of many(host, 500, 'drone')) sink.publish('gps', fix());
   expect(lab.hub.assets()).toHaveLength(500);
   expect(lab.log.at('warn')).toEqual([]);
-  await lab.stop();
 });
 
 it('does not let the strangers of one driver take the slots of another, nor those of configured assets', async () => {
   const configured = ['drones', 'more', 'cameras'];
-  const lab = hubLab({ configured });
-  const [drones, more, cameras] = await Promise.all(configured.map(async (name) => hostOf(lab, name)));
+  const lab = testHub({ configured });
+  const [drones, more, cameras] = await Promise.all(configured.map(async (name) => lab.hostOf(name)));
   many(drones!, asset_limits.all, 'junk');
   expect(keysOf(lab)).toHaveLength(asset_limits.strangers_per_driver);
   many(more!, asset_limits.all, 'other');
@@ -53,12 +37,11 @@ it('does not let the strangers of one driver take the slots of another, nor thos
   cameras!.announce(drone('gate', { configured: true }));
   expect(keysOf(lab)).toContain('gate');
   expect(lab.log.at('warn')).not.toEqual([]);
-  await lab.stop();
 });
 
 it('gives the slot of the short-lived asset that was lost first to a new one, and keeps long-lived assets', async () => {
-  const lab = hubLab();
-  const host = await hostOf(lab, 'drones');
+  const lab = testHub();
+  const host = await lab.hostOf();
   const known = host.announce(drone('known'));
   await vi.advanceTimersByTimeAsync(10 * minute_ms);
   known.publish('gps', fix());
@@ -73,12 +56,11 @@ it('gives the slot of the short-lived asset that was lost first to a new one, an
   expect(keysOf(lab)).toEqual(expect.arrayContaining(['known', 'real', 'junk-1']));
   expect(keysOf(lab)).not.toContain('junk-0');
   expect(lab.outbox.on(channels.asset(assetId(kit_id, 'junk-0'))).at(-1)).toBeNull();
-  await lab.stop();
 });
 
 it('takes an asset back that had to make room, once it is online again and there is a slot', async () => {
-  const lab = hubLab();
-  const host = await hostOf(lab, 'drones');
+  const lab = testHub();
+  const host = await lab.hostOf();
   const sinks = many(host, asset_limits.strangers_per_driver, 'drone');
   sinks[0]!.setPosition({ lat: 47, lon: 8 });
   sinks[0]!.setOnline(false, 'no heartbeat');
@@ -91,12 +73,11 @@ it('takes an asset back that had to make room, once it is online again and there
   expect(keysOf(lab)).toContain('drone-0');
   const told = announcement.parse(lab.outbox.on(channels.asset(assetId(kit_id, 'drone-0'))).at(-1));
   expect(told).toMatchObject({ status: 'online', lat: null, lon: null });
-  await lab.stop();
 });
 
 it('removes assets that were seen for less than ten minutes and not for a day since, also after a restart', async () => {
-  const lab = hubLab();
-  const host = await hostOf(lab, 'drones');
+  const lab = testHub();
+  const host = await lab.hostOf();
   host.announce(drone('passer-by')).setOnline(false, 'no heartbeat');
   const known = host.announce(drone('known'));
   await vi.advanceTimersByTimeAsync(10 * minute_ms);
@@ -107,9 +88,8 @@ it('removes assets that were seen for less than ten minutes and not for a day si
     return { channel, body: JSON.stringify(lab.outbox.on(channel).at(-1)) };
   });
   await lab.stop();
-  const next = hubLab({ announced });
+  const next = testHub({ announced });
   expect(keysOf(next).toSorted()).toEqual(['known', 'passer-by']);
   await vi.advanceTimersByTimeAsync(24 * 60 * minute_ms);
   expect(keysOf(next)).toEqual(['known']);
-  await next.stop();
 });

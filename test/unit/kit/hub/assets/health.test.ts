@@ -11,30 +11,22 @@ import { assetId } from '../../../../../src/contract/identity.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { fails_after_ms, far_retry_ms } from '../../../../../src/kit/hub/assets/health.ts';
 import { texts } from '../../../../../src/kit/hub/texts.ts';
-import { aborted } from '../../../../../src/platform/time.ts';
 import type { AssetDescription } from '../../../../../src/toolkit/driver/driver.ts';
 import { fails, type Health, notOffered, works } from '../../../../../src/toolkit/driver/health.ts';
-import { command, drone, type DroneHost, scriptedDriver } from '../../../../fakes/scripted-driver.ts';
+import { command, drone } from '../../../../fakes/scripted-driver.ts';
 import { useFakeTime } from '../../../../support/fake-time.ts';
-import { hubLab, kit_id } from '../../../../support/kit/hub-lab.ts';
+import { kit_id } from '../../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../../support/kit/test-hub.ts';
 
 useFakeTime();
 
 const id = assetId(kit_id, 'drone-1');
 
 /** A hub with one asset, and what the cloud was told of it. */
-async function served(about: Partial<AssetDescription>, more: Parameters<typeof hubLab>[0] = {}) {
-  const lab = hubLab(more);
-  const hand: { host?: DroneHost; sink?: ReturnType<DroneHost['announce']> } = {};
-  const driver = scriptedDriver(async (host) => {
-    hand.host = host;
-    hand.sink = host.announce(drone('drone-1', about));
-    await aborted(host.signal);
-  });
-  void lab.run(driver);
-  await vi.advanceTimersByTimeAsync(0);
-  const { host, sink } = hand;
-  if (!host || !sink) throw new Error('the driver does not run');
+async function served(about: Partial<AssetDescription>, more: Parameters<typeof testHub>[0] = {}) {
+  const lab = testHub(more);
+  const host = await lab.hostOf();
+  const sink = host.announce(drone('drone-1', about));
   const told = () => lab.outbox.on(channels.asset(id)).map((each) => announcement.parse(each));
   return {
     lab,
@@ -59,7 +51,7 @@ const shownAs = (
 describe('the health of an asset', () => {
   it('is announced with the asset in one message: what is there, and why the rest is not', async () => {
     const health = { stream: fails('has no profile; create one'), commands: notOffered('is fixed') };
-    const { lab, told, last } = await served({ health, takePicture: async () => Buffer.alloc(1) });
+    const { told, last } = await served({ health, takePicture: async () => Buffer.alloc(1) });
     expect(told()).toHaveLength(1);
     expect(last()).toEqual({
       stream: shownAs('fails', 'has no profile; create one'),
@@ -67,29 +59,26 @@ describe('the health of an asset', () => {
       // The hub offers the command snapshot.
       commands: shownAs('works'),
     });
-    await lab.stop();
   });
 
   it('is absent where its driver reports none', async () => {
-    const { lab, told, shown } = await served({ takePicture: async () => Buffer.alloc(1) });
+    const { told, shown } = await served({ takePicture: async () => Buffer.alloc(1) });
     expect(told()[0]).not.toHaveProperty('health');
     expect(shown()).toEqual({});
-    await lab.stop();
   });
 
   it('fails for the cloud in the words of the device, with the time of the next try', async () => {
-    const { lab, sink, last, shown } = await served({ health: {} });
+    const { sink, last, shown } = await served({ health: {} });
     const next_try_at = new Date(Date.now() + 900_000).toISOString();
     sink.setHealth('events', fails('pull point limit\u{202e} reached', 900_000));
     expect(last()).toEqual({ events: shownAs('fails', 'pull point limit reached', next_try_at) });
     expect(shown()).toEqual(last());
     sink.setHealth('events', works);
     expect(last()).toEqual({ events: shownAs('works') });
-    await lab.stop();
   });
 
   it('does not show a subscription that is made again within seconds, and sends nothing for it', async () => {
-    const { lab, sink, told, last } = await served({ health: {} });
+    const { sink, told, last } = await served({ health: {} });
     sink.setHealth('events', works);
     const before = told().length;
     for (let round = 0; round < 20; round += 1) {
@@ -105,11 +94,10 @@ describe('the health of an asset', () => {
     await vi.advanceTimersByTimeAsync(fails_after_ms / 2);
     expect(last()).toEqual({ events: shownAs('fails', 'refuses') });
     expect(told()).toHaveLength(before + 1);
-    await lab.stop();
   });
 
   it('sends nothing for near tries that fail alike, and shows their time at the kit', async () => {
-    const { lab, sink, told, last, shown } = await served({ health: {} });
+    const { sink, told, last, shown } = await served({ health: {} });
     sink.setHealth('events', fails('refuses', far_retry_ms - 1));
     const before = told().length;
     await vi.advanceTimersByTimeAsync(60_000);
@@ -120,11 +108,10 @@ describe('the health of an asset', () => {
     expect(shown()?.events).toMatchObject({ next_try_at });
     sink.setHealth('events', fails('refuses', far_retry_ms));
     expect(told()).toHaveLength(before + 1);
-    await lab.stop();
   });
 
   it('ends with the asset, and begins anew when it is back', async () => {
-    const { lab, host, sink, told, last } = await served({ health: { stream: fails('none') } });
+    const { host, sink, told, last } = await served({ health: { stream: fails('none') } });
     sink.setHealth('events', works);
     sink.setOnline(false, 'silent');
     expect(last()).toBeUndefined();
@@ -135,7 +122,6 @@ describe('the health of an asset', () => {
     expect(last()).toEqual({ stream: shownAs('fails', 'none') });
     host.announce(drone('drone-1', { health: { stream: fails('none') } }), [command('arm')]);
     expect(last()).toEqual({ stream: shownAs('fails', 'none'), commands: shownAs('works') });
-    await lab.stop();
   });
 
   it('shows a stream as its viewers find it: not before the media server has it, nor when that is gone', async () => {
@@ -150,15 +136,13 @@ describe('the health of an asset', () => {
     lab.hub.streamChanged('drone-1');
     await vi.advanceTimersByTimeAsync(fails_after_ms);
     expect(last()).toEqual({ stream: shownAs('fails', 'mediamtx does not answer') });
-    await lab.stop();
   });
 
   it('names the service that a kit lacks to serve pictures', async () => {
-    const { lab, last } = await served(
+    const { last } = await served(
       { health: {}, takePicture: async () => Buffer.alloc(1) },
       { picturePath: undefined },
     );
     expect(last()).toEqual({ still: shownAs('not_offered', texts.no_pictures) });
-    await lab.stop();
   });
 });

@@ -15,11 +15,11 @@ import {
 } from '../../../../../src/kit/hub/kit/location.ts';
 import type { Stamp } from '../../../../../src/platform/clock.ts';
 import { recordingLog } from '../../../../support/recording-log.ts';
-import { withDirectory } from '../../../../support/temporary.ts';
-import { hubLab, kit_id } from '../../../../support/kit/hub-lab.ts';
+import { testDirectory } from '../../../../support/test-directory.ts';
+import { kit_id } from '../../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../../support/kit/test-hub.ts';
 import { useFakeTime } from '../../../../support/fake-time.ts';
-import { aborted } from '../../../../../src/platform/time.ts';
-import { drone, type DroneHost, scriptedDriver } from '../../../../fakes/scripted-driver.ts';
+import { drone } from '../../../../fakes/scripted-driver.ts';
 import { texts } from '../../../../../src/kit/hub/texts.ts';
 
 useFakeTime();
@@ -142,73 +142,70 @@ it.each<[string, Partial<Stamp>, number | null, object]>([
 });
 
 it('writes the fix at most once a minute, and then only when it moved or grew old', async () => {
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'deep', 'last-fix.json');
-    const faults: unknown[] = [];
-    const last = new LastFix(file, (error) => faults.push(error));
-    expect(last.read()).toBeUndefined();
-    const keep = (latitude: number, mono_ms: number) =>
-      last.keep({ latitude, longitude: 18, altitude: null, time_ms: noon + mono_ms }, mono_ms);
-    const kept = (): unknown => JSON.parse(readFileSync(file, 'utf8'));
-    keep(10, 0);
-    keep(20, write_every_ms - 1);
-    expect(kept()).toMatchObject({ latitude: 10, time_ms: noon });
-    keep(20, write_every_ms);
-    expect(kept()).toMatchObject({ latitude: 20 });
-    keep(20.0001, write_every_ms + renew_every_ms - 1);
-    expect(kept()).toMatchObject({ latitude: 20 });
-    keep(20.0001, write_every_ms + renew_every_ms);
-    expect(kept()).toMatchObject({ latitude: 20.0001 });
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(new LastFix(file, () => undefined).read()).toMatchObject({ latitude: 20.0001 });
-    writeFileSync(file, '{"latitude": 91');
-    expect(new LastFix(file, () => undefined).read()).toBeUndefined();
-    expect(faults).toEqual([]);
-  });
+  const dir = await testDirectory();
+  const file = join(dir, 'deep', 'last-fix.json');
+  const faults: unknown[] = [];
+  const last = new LastFix(file, (error) => faults.push(error));
+  expect(last.read()).toBeUndefined();
+  const keep = (latitude: number, mono_ms: number) =>
+    last.keep({ latitude, longitude: 18, altitude: null, time_ms: noon + mono_ms }, mono_ms);
+  const kept = (): unknown => JSON.parse(readFileSync(file, 'utf8'));
+  keep(10, 0);
+  keep(20, write_every_ms - 1);
+  expect(kept()).toMatchObject({ latitude: 10, time_ms: noon });
+  keep(20, write_every_ms);
+  expect(kept()).toMatchObject({ latitude: 20 });
+  keep(20.0001, write_every_ms + renew_every_ms - 1);
+  expect(kept()).toMatchObject({ latitude: 20 });
+  keep(20.0001, write_every_ms + renew_every_ms);
+  expect(kept()).toMatchObject({ latitude: 20.0001 });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(new LastFix(file, () => undefined).read()).toMatchObject({ latitude: 20.0001 });
+  writeFileSync(file, '{"latitude": 91');
+  expect(new LastFix(file, () => undefined).read()).toBeUndefined();
+  expect(faults).toEqual([]);
 });
 
 it('logs once that the fix cannot be saved', async () => {
-  await withDirectory(async (dir) => {
-    const faults: unknown[] = [];
-    mkdirSync(join(dir, 'taken.new'));
-    const last = new LastFix(join(dir, 'taken'), (error) => faults.push(error));
-    for (let minute = 0; minute < 5; minute += 1) {
-      last.keep({ latitude: minute, longitude: 0, altitude: null, time_ms: null }, minute * write_every_ms);
-    }
-    expect(faults).toHaveLength(1);
-  });
+  const dir = await testDirectory();
+  const faults: unknown[] = [];
+  mkdirSync(join(dir, 'taken.new'));
+  const last = new LastFix(join(dir, 'taken'), (error) => faults.push(error));
+  for (let minute = 0; minute < 5; minute += 1) {
+    last.keep({ latitude: minute, longitude: 0, altitude: null, time_ms: null }, minute * write_every_ms);
+  }
+  expect(faults).toHaveLength(1);
 });
 
 it('looks up the city again only after 500 m, and reports why a location is not fresh', async () => {
-  await withDirectory(async (dir) => {
-    const asked: number[] = [];
-    const clock = { boot_id: 'x', stamp: () => at(performance.now()) };
-    const where = new KitLocation({
-      file: join(dir, 'last'),
-      clock,
-      cityOf: ({ latitude }) => (asked.push(latitude), 'Town'),
-      log: recordingLog(),
-    });
-    expect(where.now()).toBeUndefined();
-    expect(where.view()).toEqual({
-      age_s: null,
-      driver: null,
-      reason: texts.no_position,
-    });
-    for (const latitude of [10, 10.001, 10.004, 10.005, 10.0051]) {
-      where.note('gps', fix('satellite', latitude));
-      expect(where.now()).toMatchObject({ latitude, kit_location: 'Town' });
-    }
-    expect(asked).toEqual([10, 10.005]);
-    expect(where.view()).toEqual({ age_s: 0, driver: 'gps', reason: null });
-    where.note('gps', null);
-    expect(where.view().reason).toMatch(/using the last one/u);
-    where.keep();
-    const next = new KitLocation({ file: join(dir, 'last'), clock, cityOf: () => null, log: recordingLog() });
-    expect(next.now()).toMatchObject({ latitude: 10.0051, source: 'satellite_cached', kit_location: null });
-    expect(next.view().driver).toBeNull();
-    expect(next.view().reason).toMatch(/earlier run/u);
+  const dir = await testDirectory();
+  const asked: number[] = [];
+  const clock = { boot_id: 'x', stamp: () => at(performance.now()) };
+  const where = new KitLocation({
+    file: join(dir, 'last'),
+    clock,
+    cityOf: ({ latitude }) => (asked.push(latitude), 'Town'),
+    log: recordingLog(),
   });
+  expect(where.now()).toBeUndefined();
+  expect(where.view()).toEqual({
+    age_s: null,
+    driver: null,
+    reason: texts.no_position,
+  });
+  for (const latitude of [10, 10.001, 10.004, 10.005, 10.0051]) {
+    where.note('gps', fix('satellite', latitude));
+    expect(where.now()).toMatchObject({ latitude, kit_location: 'Town' });
+  }
+  expect(asked).toEqual([10, 10.005]);
+  expect(where.view()).toEqual({ age_s: 0, driver: 'gps', reason: null });
+  where.note('gps', null);
+  expect(where.view().reason).toMatch(/using the last one/u);
+  where.keep();
+  const next = new KitLocation({ file: join(dir, 'last'), clock, cityOf: () => null, log: recordingLog() });
+  expect(next.now()).toMatchObject({ latitude: 10.0051, source: 'satellite_cached', kit_location: null });
+  expect(next.view().driver).toBeNull();
+  expect(next.view().reason).toMatch(/earlier run/u);
 });
 
 it('reports positions without a city when the index cannot be read, and logs it once', () => {
@@ -229,37 +226,28 @@ it('reports positions without a city when the index cannot be read, and logs it 
 });
 
 it('publishes a new location, its movement and its change to stale, also on the gateway', async () => {
-  await withDirectory(async (dir) => {
-    const lab = hubLab({ state_dir: dir });
-    let host: DroneHost | undefined;
-    void lab.run(
-      scriptedDriver(async (opened) => {
-        host = opened;
-        await aborted(opened.signal);
-      }),
-    );
-    await vi.advanceTimersByTimeAsync(0);
-    host?.announce(drone('gateway:1', { type: 'gateway', protocol: 'gateway' }));
-    host?.reportLocation(fix('satellite', 10, { altitude: 68.4 }));
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(lab.outbox.on(channels.telemetry)).toMatchObject([
-      { location: { latitude: 10, source: 'satellite', stale: false } },
-    ]);
-    const gateway = lab.outbox.on(channels.asset(assetId(kit_id, 'gateway:1'))).at(-1);
-    expect(gateway).toMatchObject({ lat: 10, lon: 18, alt_m: 68.4 });
-    lab.outbox.clear();
-    host?.reportLocation(fix('satellite', 10.00005, { altitude: 70 }));
-    await vi.advanceTimersByTimeAsync(6_000);
-    expect(lab.outbox.on(channels.telemetry)).toEqual([]);
-    host?.reportLocation(fix('satellite', 10.0002, { altitude: 70 }));
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(lab.outbox.on(channels.telemetry)).toMatchObject([
-      { location: { latitude: 10.0002, stale: false } },
-    ]);
-    await vi.advanceTimersByTimeAsync(32_000);
-    expect(lab.outbox.on(channels.telemetry).slice(1)).toMatchObject([
-      { location: { source: 'satellite_cached', stale: true } },
-    ]);
-    await lab.stop();
-  });
+  const dir = await testDirectory();
+  const lab = testHub({ state_dir: dir });
+  const host = await lab.hostOf();
+  host.announce(drone('gateway:1', { type: 'gateway', protocol: 'gateway' }));
+  host.reportLocation(fix('satellite', 10, { altitude: 68.4 }));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(lab.outbox.on(channels.telemetry)).toMatchObject([
+    { location: { latitude: 10, source: 'satellite', stale: false } },
+  ]);
+  const gateway = lab.outbox.on(channels.asset(assetId(kit_id, 'gateway:1'))).at(-1);
+  expect(gateway).toMatchObject({ lat: 10, lon: 18, alt_m: 68.4 });
+  lab.outbox.clear();
+  host.reportLocation(fix('satellite', 10.00005, { altitude: 70 }));
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect(lab.outbox.on(channels.telemetry)).toEqual([]);
+  host.reportLocation(fix('satellite', 10.0002, { altitude: 70 }));
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(lab.outbox.on(channels.telemetry)).toMatchObject([
+    { location: { latitude: 10.0002, stale: false } },
+  ]);
+  await vi.advanceTimersByTimeAsync(32_000);
+  expect(lab.outbox.on(channels.telemetry).slice(1)).toMatchObject([
+    { location: { source: 'satellite_cached', stale: true } },
+  ]);
 });

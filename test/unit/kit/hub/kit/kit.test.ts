@@ -7,9 +7,10 @@ import { channels } from '../../../../../src/contract/topics.ts';
 import { DeviceUnreachable } from '../../../../../src/platform/errors.ts';
 import { states_at_once } from '../../../../../src/kit/hub/kit/kit.ts';
 import { edge_rate, gone_max, KnownLinks, linkEdges } from '../../../../../src/kit/hub/kit/link-edges.ts';
-import { aborted, sleep } from '../../../../../src/platform/time.ts';
-import { drone, type DroneHost, scriptedDriver } from '../../../../fakes/scripted-driver.ts';
-import { hubLab, kit_id } from '../../../../support/kit/hub-lab.ts';
+import { sleep } from '../../../../../src/platform/time.ts';
+import { drone, scriptedDriver } from '../../../../fakes/scripted-driver.ts';
+import { kit_id } from '../../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../../support/kit/test-hub.ts';
 import { useFakeTime } from '../../../../support/fake-time.ts';
 import { texts } from '../../../../../src/kit/hub/texts.ts';
 
@@ -18,21 +19,14 @@ useFakeTime();
 const wan = (name: string, status: Link['status']): Link => ({ name, type: 'cellular', status });
 const gateway = (cpu_pct: number) => ({ gateway: { name: 'kit-7', cpu_pct } });
 
-async function start(more: Parameters<typeof hubLab>[0] = {}) {
-  const lab = hubLab(more);
-  let host: DroneHost | undefined;
-  const driver = scriptedDriver(async (opened) => {
-    host = opened;
-    await aborted(opened.signal);
-  });
-  void lab.run(driver);
-  await vi.advanceTimersByTimeAsync(0);
-  if (!host) throw new Error('the driver was not started');
+async function start(more: Parameters<typeof testHub>[0] = {}) {
+  const lab = testHub(more);
+  const host = await lab.hostOf();
   return { ...lab, report: host.reportKit, host };
 }
 
 it('publishes a whole snapshot first and then only the parts that changed, at most once a second', async () => {
-  const { outbox, report, stop } = await start();
+  const { outbox, report } = await start();
   report({ battery: 80, battery_charging: null });
   report(gateway(1));
   await vi.advanceTimersByTimeAsync(1_000);
@@ -44,19 +38,17 @@ it('publishes a whole snapshot first and then only the parts that changed, at mo
     { gateway: { name: 'kit-7', cpu_pct: 49 } },
   ]);
   for (const data of outbox.on(channels.telemetry)) kitTelemetry.parse(data);
-  await stop();
 });
 
 it('publishes a whole snapshot at least every minute although nothing changes', async () => {
-  const { outbox, report, stop } = await start();
+  const { outbox, report } = await start();
   report(gateway(1));
   await vi.advanceTimersByTimeAsync(185_000);
   expect(outbox.on(channels.telemetry)).toHaveLength(4);
-  await stop();
 });
 
 it('keeps one snapshot a minute while the kit is offline, and publishes one as soon as it is back', async () => {
-  const { outbox, report, link, stop } = await start();
+  const { outbox, report, link } = await start();
   report({ battery: 80 });
   report(gateway(0));
   await vi.advanceTimersByTimeAsync(1_000);
@@ -72,11 +64,10 @@ it('keeps one snapshot a minute while the kit is offline, and publishes one as s
   link.online = true;
   await vi.advanceTimersByTimeAsync(1_000);
   expect(outbox.on(channels.telemetry)).toMatchObject([{ battery: 80, gateway: { cpu_pct: 50 } }]);
-  await stop();
 });
 
 it('publishes a whole snapshot when everything is to be announced again', async () => {
-  const { hub, outbox, report, stop } = await start();
+  const { hub, outbox, report } = await start();
   report({ battery: 80 });
   report(gateway(0));
   await vi.advanceTimersByTimeAsync(1_000);
@@ -84,42 +75,32 @@ it('publishes a whole snapshot when everything is to be announced again', async 
   hub.announceAll();
   await vi.advanceTimersByTimeAsync(1_000);
   expect(outbox.on(channels.telemetry)).toMatchObject([{ battery: 80, gateway: { cpu_pct: 0 } }]);
-  await stop();
 });
 
 it('drops a part that breaks its schema, logs it once, and takes the others', async () => {
-  const { hub, log, report, stop } = await start();
+  const { hub, log, report } = await start();
   report({ battery: 180, ...gateway(3) });
   report({ battery: 181 });
   expect(hub.kit()).toEqual(gateway(3));
   expect(log.lines.filter((line) => line.level === 'error')).toMatchObject([{ facts: { part: 'battery' } }]);
-  await stop();
 });
 
 it('keeps a part with the driver that reported it first until that driver is lost', async () => {
   const lab = await start({ configured: ['drones', 'second'] });
-  let other: DroneHost | undefined;
-  void lab.run(
-    scriptedDriver(async (host) => {
-      other = host;
-      host.reportKit({ battery: 10 });
-      await aborted(host.signal);
-    }),
-    'second',
-  );
-  await vi.advanceTimersByTimeAsync(0);
+  const other = await lab.hostOf('second');
+  other.reportKit({ battery: 10 });
   lab.report({ battery: 90 });
   lab.report({ battery: 91 });
   expect(lab.hub.kit()).toEqual({ battery: 10 });
   expect(lab.log.at('warn')).toEqual([texts.telemetry_twice]);
-  other?.reportKit({ battery: 11 });
+  other.reportKit({ battery: 11 });
   expect(lab.hub.kit()).toEqual({ battery: 11 });
   await lab.stop();
   expect(lab.hub.kit()).toEqual({});
 });
 
 it('does not repeat what a lost driver reported', async () => {
-  const lab = hubLab();
+  const lab = testHub();
   void lab.run(
     scriptedDriver(async (host, run_number) => {
       if (run_number === 1) host.reportKit({ battery: 50 });
@@ -128,11 +109,10 @@ it('does not repeat what a lost driver reported', async () => {
   );
   await vi.advanceTimersByTimeAsync(300_000);
   expect(lab.outbox.on(channels.telemetry)).toEqual([]);
-  await lab.stop();
 });
 
 it('reports the battery as unknown when its driver is lost', async () => {
-  const lab = hubLab();
+  const lab = testHub();
   void lab.run(
     scriptedDriver(async (host, run_number) => {
       if (run_number > 1) throw new DeviceUnreachable('still gone');
@@ -143,7 +123,6 @@ it('reports the battery as unknown when its driver is lost', async () => {
   );
   await vi.advanceTimersByTimeAsync(10_000);
   expect(lab.outbox.on(channels.telemetry)).toEqual([{ battery: 50 }, { battery: null }]);
-  await lab.stop();
 });
 
 it('keeps the type of a link when the driver of its dish is lost, and reports why the rest is unknown', async () => {
@@ -165,11 +144,10 @@ it('keeps the type of a link when the driver of its dish is lost, and reports wh
   const [link] = lab.hub.links();
   expect(link).toMatchObject({ type: 'satellite', isp: 'Skylink', reason: 'dish: the dish does not answer' });
   expect(link?.latency_ms).toBeUndefined();
-  await lab.stop();
 });
 
 it('reports the edges of links on the asset of the gateway', async () => {
-  const { outbox, host, report, stop } = await start();
+  const { outbox, host, report } = await start();
   report({ wans: [wan('wwan0', 'online')] });
   report({ wans: [wan('wwan0', 'offline')] });
   const nameless = channels.event(assetId(kit_id, 'gateway'), 'link_status');
@@ -181,12 +159,11 @@ it('reports the edges of links on the asset of the gateway', async () => {
   const events = outbox.on(channels.event(assetId(kit_id, 'gateway:1234'), 'link_status'));
   expect(events).toMatchObject([{ status: 'online' }]);
   for (const event of events) edgeEvents.link_status.parse(event);
-  await stop();
 });
 
 it('calls for an attempt to connect when the link that leads to the broker is back, and for no other', async () => {
   const onLinkBack = vi.fn<() => void>();
-  const { link, report, stop } = await start({ onLinkBack });
+  const { link, report } = await start({ onLinkBack });
   link.carrier = 'sat0';
   report({ wans: [wan('eth0', 'offline'), wan('sat0', 'offline')] });
   report({ wans: [wan('eth0', 'online'), wan('sat0', 'offline')] });
@@ -194,11 +171,10 @@ it('calls for an attempt to connect when the link that leads to the broker is ba
   report({ wans: [wan('eth0', 'online'), wan('sat0', 'standby')] });
   report({ wans: [wan('eth0', 'online'), wan('sat0', 'online')] });
   expect(onLinkBack).toHaveBeenCalledTimes(1);
-  await stop();
 });
 
 it('counts a link on standby as in use while it carries the connection to the broker', async () => {
-  const { hub, link, outbox, host, report, stop } = await start();
+  const { hub, link, outbox, host, report } = await start();
   report({ wans: [wan('eth0', 'online'), wan('usb0', 'offline'), wan('sat0', 'standby')] });
   host.reportLink({ name: 'sat0', reason: 'traffic uses another link' });
   link.carrier = 'sat0';
@@ -221,7 +197,6 @@ it('counts a link on standby as in use while it carries the connection to the br
     { name: 'sat0', status: 'online' },
     { name: 'sat0', status: 'standby' },
   ]);
-  await stop();
 });
 
 it('reports a missing link offline once, and its return online', () => {
@@ -249,7 +224,7 @@ it('counts an outage from the last answer to the first, as the driver reports th
 });
 
 it('reports a limited number of changes of a link that flaps, and in the end the status that it has', async () => {
-  const { outbox, report, stop } = await start();
+  const { outbox, report } = await start();
   const steady = wan('eth0', 'online');
   report({ wans: [steady, wan('wwan0', 'online')] });
   const flaps = 1_000;
@@ -268,11 +243,10 @@ it('reports a limited number of changes of a link that flaps, and in the end the
   const before = events().length;
   await vi.advanceTimersByTimeAsync(600_000);
   expect(events()).toHaveLength(before);
-  await stop();
 });
 
 it('sends a limited number of telemetry messages for a state that flaps, and in the end the state that it has', async () => {
-  const { outbox, report, stop } = await start();
+  const { outbox, report } = await start();
   const seconds = 600;
   for (let second = 0; second < seconds; second += 1) {
     report({ battery_charging: second % 2 === 0 });
@@ -285,7 +259,6 @@ it('sends a limited number of telemetry messages for a state that flaps, and in 
   report({ battery_charging: true });
   await vi.advanceTimersByTimeAsync(pace_s * 1_000);
   expect(outbox.on(channels.telemetry).at(-1)).toEqual({ battery_charging: true });
-  await stop();
 });
 
 it('remembers a limited number of missing links', () => {

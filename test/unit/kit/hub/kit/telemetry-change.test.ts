@@ -4,11 +4,11 @@ import type { Link } from '../../../../../src/contract/kit.ts';
 import { writeEnvelope } from '../../../../../src/contract/envelope.ts';
 import { channels, upTopic } from '../../../../../src/contract/topics.ts';
 import { urgencyOf } from '../../../../../src/kit/hub/kit/kit.ts';
-import { aborted } from '../../../../../src/platform/time.ts';
-import { type DroneHost, scriptedDriver } from '../../../../fakes/scripted-driver.ts';
-import { hubLab, kit_id, telemetry_defaults } from '../../../../support/kit/hub-lab.ts';
+import type { DroneHost } from '../../../../fakes/scripted-driver.ts';
+import { kit_id, telemetry_defaults } from '../../../../support/kit/hub-lab.ts';
+import { testHub } from '../../../../support/kit/test-hub.ts';
 import { useFakeTime } from '../../../../support/fake-time.ts';
-import { withDirectory } from '../../../../support/temporary.ts';
+import { testDirectory } from '../../../../support/test-directory.ts';
 
 useFakeTime();
 
@@ -47,26 +47,13 @@ it.each<[string, string, unknown, unknown, 'none' | 'soon' | 'now']>([
 });
 
 async function withKit(
-  fn: (kit: ReturnType<typeof hubLab> & { host: DroneHost }) => Promise<void>,
+  fn: (kit: ReturnType<typeof testHub> & { host: DroneHost }) => Promise<void>,
   telemetry_pace_ms = pace_ms,
 ): Promise<void> {
-  await withDirectory(async (dir) => {
-    const lab = hubLab({ state_dir: dir, telemetry_floor_ms: floor_ms, telemetry_pace_ms });
-    let host: DroneHost | undefined;
-    void lab.run(
-      scriptedDriver(async (opened) => {
-        host = opened;
-        await aborted(opened.signal);
-      }),
-    );
-    await vi.advanceTimersByTimeAsync(0);
-    if (!host) throw new Error('the driver was not started');
-    try {
-      await fn({ ...lab, host });
-    } finally {
-      await lab.stop();
-    }
-  });
+  const dir = await testDirectory();
+  const lab = testHub({ state_dir: dir, telemetry_floor_ms: floor_ms, telemetry_pace_ms });
+  await fn({ ...lab, host: await lab.hostOf() });
+  await lab.stop();
 }
 
 it('sends figures at most once in the pace, and a link that goes offline at once', async () => {
