@@ -6,10 +6,10 @@ export interface Figure {
   readonly value: number | null;
   readonly unit: string;
   /** What it was measured against in the same run, and how that did. */
-  readonly against: string;
-  readonly against_value: number | null;
+  readonly against?: string;
+  readonly against_value?: number | null;
   /** What the project promises, for the table. */
-  readonly target: string;
+  readonly target?: string;
   readonly skipped?: string;
 }
 

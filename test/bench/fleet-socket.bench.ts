@@ -104,21 +104,18 @@ async function run({ long, calm, say }: BenchContext): Promise<readonly Figure[]
     say(
       `memory of the service alone ${alone.rss_mb.toFixed(0)} MB, with ${clients} clients ${idle.rss_mb.toFixed(0)} MB`,
     );
-    const none = { against: '-', against_value: null, target: '' };
     const per_second = seconds + settle_ms / 1_000;
     return [
-      { figure: 'first_summaries_ms', value: median(firsts), unit: 'ms, one client, 1,000 kits', ...none },
+      { figure: 'first_summaries_ms', value: median(firsts), unit: 'ms, one client, 1,000 kits' },
       {
         figure: `first_summaries_${at_once}_at_once_ms`,
         value: all_ms,
         unit: 'ms until the last has all',
-        ...none,
       },
       {
         figure: 'memory_a_client_kb',
         value: ((idle.held_mb - alone.held_mb) / clients) * 1e3,
         unit: 'kB of heap and buffers',
-        ...none,
       },
       {
         figure: 'cpu_a_client_pct',
@@ -126,13 +123,11 @@ async function run({ long, calm, say }: BenchContext): Promise<readonly Figure[]
         unit: `% of a core, ${changes_per_s} changed kits a second`,
         against: 'the service without clients',
         against_value: cpu_alone_pct,
-        target: '',
       },
       {
         figure: 'traffic_a_client_kbit_s',
         value: (bytes * 8) / 1e3 / clients / per_second,
         unit: 'kbit/s before compression',
-        ...none,
       },
     ];
   } finally {

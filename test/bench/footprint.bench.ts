@@ -23,8 +23,8 @@ const idle_s = 60;
 const online_within_ms = 120_000;
 /** Resident memory counts pages of files, which the kernel drops when it needs room: what counts is anonymous. */
 const idle_memory = [
-  { name: 'anon_idle_mb', of: anonymousMb, target: '-' },
-  { name: 'rss_idle_mb', of: residentMb, target: '-' },
+  { name: 'anon_idle_mb', of: anonymousMb },
+  { name: 'rss_idle_mb', of: residentMb },
 ] as const;
 const nominal_figures = 4;
 /** Streams are asked for, cameras described, code compiled; what was given back and is needed after all has come again. */
@@ -42,8 +42,7 @@ async function run({ dir, long, say, calm }: BenchContext): Promise<readonly Fig
   ];
   if (rootMissing() || !findProgram('ip')) {
     const skipped = 'network namespaces need root and ip';
-    const nothing = { value: null, unit: '', against: '-', against_value: null, target: '-' };
-    return [...figures, { figure: 'anon_nominal_mb', ...nothing, skipped }];
+    return [...figures, { figure: 'anon_nominal_mb', value: null, unit: '', skipped }];
   }
   for (const form of forms) {
     await calm();
@@ -126,11 +125,11 @@ async function idleFigures(
     const against = collectd ? 'collectd, /proc to MQTT' : 'collectd, not installed';
     const unit = `MB after ${idle_s} s`;
     const figures: Figure[] = [];
-    for (const { name, of, target } of idle_memory) {
+    for (const { name, of } of idle_memory) {
       const against_value = collectd ? await of(collectd.pid) : null;
       for (const { form, daemon } of running) {
         const value = await of(daemon.pid);
-        figures.push({ figure: `${name} ${form.name}`, value, unit, against, against_value, target });
+        figures.push({ figure: `${name} ${form.name}`, value, unit, against, against_value });
       }
     }
     return figures;
@@ -186,35 +185,29 @@ async function measure(
   const cpu_pct = ((await processorSeconds(pid)) - before.cpu_s) * (100 / seconds);
   const { messages } = await subscriber.report();
   if (messages === 0) throw new Error('nothing reached the broker');
-  const none = { against: '-', against_value: null };
   const rate = `${(messages / seconds).toFixed(1)} messages/s`;
   return [
     {
       figure: `anon_nominal_mb ${form.name}`,
       value: anonymous_mb,
       unit: 'MB, without pages of files',
-      ...none,
       target: '<= 100',
     },
     {
       figure: `rss_nominal_mb ${form.name}`,
       value: rss_mb,
       unit: 'MB, with pages of files',
-      ...none,
-      target: '-',
     },
     {
       figure: `rss_growth_mb ${form.name}`,
       value: rss_mb - before.rss_mb,
       unit: `MB in ${seconds} s`,
-      ...none,
       target: '< 5',
     },
     {
       figure: `cpu_nominal_pct ${form.name}`,
       value: cpu_pct,
       unit: `% of one core, ${rate}`,
-      ...none,
       target: '< 5',
     },
   ];

@@ -93,9 +93,6 @@ async function sizeFigures(server: Postgres, { say }: BenchContext): Promise<Fig
         figure: 'compaction_us',
         value: compaction_us,
         unit: 'us of processor/msg',
-        target: '',
-        against: '',
-        against_value: null,
       },
     ];
   } finally {
@@ -133,8 +130,6 @@ async function gatewayFigure({ long }: BenchContext): Promise<Figure> {
     value: await measureGateway(long ? 48 : 24),
     unit: 'bytes/msg on the device',
     target: '<= 100',
-    against: '',
-    against_value: null,
   };
 }
 
@@ -175,7 +170,7 @@ async function readFigures(server: Postgres, { dir, say }: BenchContext): Promis
 }
 
 function skipped(figure: string, reason: string): Figure {
-  return { figure, value: null, unit: '', target: '', against: '', against_value: null, skipped: reason };
+  return { figure, value: null, unit: '', skipped: reason };
 }
 
 export const bench: Bench = { name: 'history', run };

@@ -39,8 +39,7 @@ async function run({ long, dir, say, calm }: BenchContext): Promise<readonly Fig
     against: 'SQLite on the main thread',
     target: '< 10',
   };
-  if (!findProgram('cc'))
-    return [{ ...about, value: null, against_value: null, skipped: 'cc is not installed' }];
+  if (!findProgram('cc')) return [{ ...about, value: null, skipped: 'cc is not installed' }];
   const shim = join(dir, 'slow-disk.so');
   const source = new URL('support/slow-disk.c', import.meta.url).pathname;
   await runProgram('cc', '-shared', '-fPIC', '-O2', '-o', shim, source, '-ldl');

@@ -36,8 +36,7 @@ async function measure(bench: Bench, long: boolean): Promise<readonly Measured[]
     // One bench that fails must not cost the figures of the others; the run as a whole fails at its end.
     console.error(error);
     process.exitCode = 1;
-    const nothing = { value: null, unit: '', against: '', against_value: null, target: '' };
-    return [{ bench: bench.name, figure: { figure: '-', ...nothing, skipped: messageOf(error) } }];
+    return [{ bench: bench.name, figure: { figure: '-', value: null, unit: '', skipped: messageOf(error) } }];
   }
 }
 

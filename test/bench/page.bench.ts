@@ -73,7 +73,6 @@ function sizesOf({ index, files }: Page) {
 }
 
 async function measure(source: PageSource, { long, calm, say }: BenchContext): Promise<readonly Figure[]> {
-  const none = { against: '-', against_value: null };
   const page = await source();
   const { first_kb, language_kb, world_kb, all_kb } = sizesOf(page);
   const sources = sizesOf(await loadPage());
@@ -81,23 +80,22 @@ async function measure(source: PageSource, { long, calm, say }: BenchContext): P
     async (name) => (await page.library(name))?.bodies.gzip.length ?? 0,
   );
   const map_kb = (await Promise.all(libraries)).reduce((sum, bytes) => sum + bytes, 0) / 1_000 + world_kb;
-  const size = { figure: 'first_view_kb', value: first_kb, unit: 'kB gzip', ...none, target: '<= 64' };
+  const size = { figure: 'first_view_kb', value: first_kb, unit: 'kB gzip', target: '<= 64' };
   const others: readonly Figure[] = [
-    { figure: 'all_own_code_kb', value: all_kb, unit: 'kB gzip', ...none, target: '<= 110' },
-    { figure: 'language_kb', value: language_kb, unit: 'kB gzip', ...none, target: '<= 10' },
+    { figure: 'all_own_code_kb', value: all_kb, unit: 'kB gzip', target: '<= 110' },
+    { figure: 'language_kb', value: language_kb, unit: 'kB gzip', target: '<= 10' },
     {
       figure: 'map_libraries_and_world_kb',
       value: map_kb,
       unit: 'kB gzip',
-      ...none,
       target: 'when a map is opened',
     },
-    { figure: 'sources_first_view_kb', value: sources.first_kb, unit: 'kB gzip', ...none, target: '' },
-    { figure: 'sources_all_own_code_kb', value: sources.all_kb, unit: 'kB gzip', ...none, target: '' },
+    { figure: 'sources_first_view_kb', value: sources.first_kb, unit: 'kB gzip' },
+    { figure: 'sources_all_own_code_kb', value: sources.all_kb, unit: 'kB gzip' },
   ];
   if (!findProgram('chromium-headless-shell')) {
     const skipped = 'chromium-headless-shell is not installed';
-    return [size, ...others, { figure: 'cpu_pct', value: null, unit: '%', ...none, target: '', skipped }];
+    return [size, ...others, { figure: 'cpu_pct', value: null, unit: '%', skipped }];
   }
   await calm();
   const browser = await startBrowser();
@@ -106,14 +104,14 @@ async function measure(source: PageSource, { long, calm, say }: BenchContext): P
   try {
     for (const [name, network, target] of networks) {
       const value = await readyAfter(browser, source, network, long ? 9 : 3);
-      figures.push({ figure: `ready_${name}_ms`, value, unit: 'ms, median, slow core', ...none, target });
+      figures.push({ figure: `ready_${name}_ms`, value, unit: 'ms, median, slow core', target });
     }
     const draw = 'ms of script, style and layout a draw, slow core';
     for (const assets of counts) {
       const busy = await watch(browser, source, assets, long ? 30 : 10);
       say(`${assets} assets: heap ${busy.heap_mb.toFixed(1)} MB`);
       const figure = `cpu_${assets}_assets_pct`;
-      figures.push({ figure, value: busy.task_pct, unit: '% of a slow core', ...none, target: '<= 10' });
+      figures.push({ figure, value: busy.task_pct, unit: '% of a slow core', target: '<= 10' });
       figures.push({
         figure: `draw_${assets}_assets_ms`,
         value: busy.draw_ms,
@@ -125,7 +123,7 @@ async function measure(source: PageSource, { long, calm, say }: BenchContext): P
     }
     const fleet = await watchFleet(browser, source, fleet_kits, long ? 30 : 10);
     const figure = `draw_${fleet_kits}_kits_ms`;
-    figures.push({ figure, value: fleet.draw_ms, unit: draw, ...none, target: '<= 16' });
+    figures.push({ figure, value: fleet.draw_ms, unit: draw, target: '<= 16' });
   } finally {
     await browser.close();
   }

@@ -7,7 +7,7 @@ export interface Measured {
 }
 
 export function jsonLine({ bench, figure: measured }: Measured): string {
-  const { figure, value, unit, against, against_value, skipped } = measured;
+  const { figure, value, unit, against = '', against_value = null, skipped } = measured;
   const line = { bench, figure, value, unit, against, against_value, ratio: ratioOf(measured) };
   return `${JSON.stringify(skipped === undefined ? line : { ...line, skipped })}\n`;
 }
@@ -21,9 +21,9 @@ export function table(all: readonly Measured[]): string {
       each.figure,
       each.value === null ? `skipped: ${each.skipped ?? 'not measured'}` : short(each.value),
       each.unit,
-      each.target,
-      each.against,
-      short(each.against_value),
+      each.target ?? '',
+      each.against ?? '',
+      short(each.against_value ?? null),
       short(ratioOf(each)),
     ]),
   ];

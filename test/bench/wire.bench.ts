@@ -64,7 +64,7 @@ async function run({ long, dir, say }: BenchContext): Promise<readonly Figure[]>
   if (rootMissing() || peerMissing('ip', 'openssl')) {
     const skipped = 'needs root, ip and openssl';
     return Object.entries(targets).map(([figure, target]) =>
-      Object.assign({ figure, target, value: null, against_value: null, skipped }, about),
+      Object.assign({ figure, target, value: null, skipped }, about),
     );
   }
   const certificates = await makeCertificates(dir, 'kit');

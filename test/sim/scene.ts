@@ -119,6 +119,12 @@ export class Scene {
     this.world.after(delay_ms, this.#director, act);
   }
 
+  /** These values hold for so long, and then those. */
+  hold<T extends object>(ms: number, target: T, during: Partial<T>, after: Partial<T>): void {
+    Object.assign(target, during);
+    this.later(ms, () => void Object.assign(target, after));
+  }
+
   /** Between kit and broker something is wrong until `ms` from now. */
   disturb(ms: number): void {
     this.disturbed_until_ms = Math.max(this.disturbed_until_ms, this.world.now_ms + ms + after_effects_ms);

@@ -95,7 +95,7 @@ const rate = 'messages/s';
 
 function figure(name: string, value: number | null | undefined, unit: string, target: string): Figure {
   const skipped = value === undefined ? 'PostgreSQL is not installed' : 'cannot keep this pace here';
-  const plain = { figure: name, unit, against: '', against_value: null, target };
+  const plain = { figure: name, unit, target };
   return typeof value === 'number' ? { ...plain, value } : { ...plain, value: null, skipped };
 }
 

@@ -57,8 +57,6 @@ async function run({ long, say, calm }: BenchContext): Promise<readonly Figure[]
       figure: 'kit_20_drones',
       value: kit_cpu_pct,
       unit: '% of a core, 1,400 messages/s from socket to hub',
-      against: '-',
-      against_value: null,
       target: '< 3',
     },
   ];

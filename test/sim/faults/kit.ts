@@ -52,25 +52,17 @@ export const kitFaults = {
       how: rng.pick(['SQLITE_IOERR_WRITE', 'SQLITE_READONLY', 'SQLITE_IOERR_FSYNC']),
     }),
     apply: (scene, { ms, how }) => {
-      const { disk } = scene.kit;
       trouble(scene, ms);
-      disk.state.fault =
-        how === 'SQLITE_READONLY' || how === 'SQLITE_IOERR_FSYNC' ? how : 'SQLITE_IOERR_WRITE';
-      scene.later(ms, () => {
-        disk.state.fault = undefined;
-      });
+      const fault = how === 'SQLITE_READONLY' || how === 'SQLITE_IOERR_FSYNC' ? how : 'SQLITE_IOERR_WRITE';
+      scene.hold(ms, scene.kit.disk.state, { fault }, { fault: undefined });
     },
   }),
   disk_unsure: faultOf({
     per_minute: 0.4,
     draw: (rng) => ({ ms: Math.round(rng.scale(100, 20_000)) }),
     apply: (scene, { ms }) => {
-      const { disk } = scene.kit;
       trouble(scene, ms);
-      disk.state.isUnsure = true;
-      scene.later(ms, () => {
-        disk.state.isUnsure = false;
-      });
+      scene.hold(ms, scene.kit.disk.state, { isUnsure: true }, { isUnsure: false });
     },
   }),
   disk_full: faultOf({
@@ -78,13 +70,9 @@ export const kitFaults = {
     draw: (rng) => ({ ms: Math.round(rng.scale(1_000, 30_000)) }),
     apply: (scene, { ms }) => {
       if (!scene.setting.hasReserve) return;
-      const { disk } = scene.kit;
       trouble(scene, ms);
       scene.room_was_short = true;
-      disk.state.full = true;
-      scene.later(ms, () => {
-        disk.state.full = false;
-      });
+      scene.hold(ms, scene.kit.disk.state, { full: true }, { full: false });
     },
   }),
   disk_hang: faultOf({
@@ -102,10 +90,7 @@ export const kitFaults = {
     draw: (rng) => ({ ms: Math.round(rng.scale(1_000, 30_000)), n: Math.round(rng.scale(5, 3_000)) }),
     apply: (scene, { ms, n }) => {
       trouble(scene, ms);
-      scene.kit.port.slow_ms = n;
-      scene.later(ms, () => {
-        scene.kit.port.slow_ms = 0;
-      });
+      scene.hold(ms, scene.kit.port, { slow_ms: n }, { slow_ms: 0 });
     },
   }),
   clock_step: faultOf({
@@ -116,12 +101,9 @@ export const kitFaults = {
       how: rng.pick(['ahead', 'behind']),
     }),
     apply: (scene, { ms, n, how }) => {
-      const { machine } = scene.kit;
       scene.clock_stepped = true;
-      machine.wall_offset_ms = how === 'ahead' ? n : -n;
-      scene.later(ms, () => {
-        machine.wall_offset_ms = 0;
-      });
+      const wall_offset_ms = how === 'ahead' ? n : -n;
+      scene.hold(ms, scene.kit.machine, { wall_offset_ms }, { wall_offset_ms: 0 });
     },
   }),
 } as const;

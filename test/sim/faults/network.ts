@@ -31,12 +31,9 @@ export const networkFaults = {
     draw: (rng) => ({ ms: Math.round(rng.scale(1_000, 30_000)), n: rng.int(5, 80) }),
     apply: (scene, { ms, n }) => {
       scene.disturb(ms);
-      const { rules } = scene.broker;
       const rng = scene.rng.fork(`cut ${scene.world.now_ms}`);
-      rules.cut = (client_id) => client_id === scene.kit_id && rng.chance(n / 100);
-      scene.later(ms, () => {
-        rules.cut = () => false;
-      });
+      const cut = (client_id: string): boolean => client_id === scene.kit_id && rng.chance(n / 100);
+      scene.hold(ms, scene.broker.rules, { cut }, { cut: () => false });
     },
   }),
   down: faultOf({
@@ -69,13 +66,9 @@ export const networkFaults = {
     apply: (scene, { ms, n, how }) => {
       disturb(scene, how, ms + 4 * n);
       const link = linkOf(scene, how);
-      const before = link.latency_ms;
-      link.latency_ms = n;
-      link.bytes_per_ms = n > 200 ? 32 : 0;
-      scene.later(ms, () => {
-        link.latency_ms = before;
-        link.bytes_per_ms = 0;
-      });
+      const { latency_ms } = link;
+      const during = { latency_ms: n, bytes_per_ms: n > 200 ? 32 : 0 };
+      scene.hold(ms, link, during, { latency_ms, bytes_per_ms: 0 });
     },
   }),
   broker_kill: faultOf({
@@ -136,37 +129,28 @@ export const networkFaults = {
       const denied = how === 'up' ? '/up/' : `/up/${how}`;
       const before = rules.refuse;
       scene.refused = true;
-      rules.refuse = (client_id, topic) =>
+      const refuse: typeof before = (client_id, topic) =>
         client_id === scene.kit_id && topic.includes(denied) ? not_authorised : before(client_id, topic);
-      scene.later(ms, () => {
-        rules.refuse = () => 0;
-      });
+      scene.hold(ms, rules, { refuse }, { refuse: () => 0 });
     },
   }),
   quota: faultOf({
     per_minute: 0.5,
     draw: (rng) => ({ ms: Math.round(rng.scale(200, 15_000)) }),
     apply: (scene, { ms }) => {
-      const { rules } = scene.broker;
       scene.refused = true;
       scene.disturb(ms);
-      rules.refuse = (client_id) => (client_id === scene.kit_id ? quota_exceeded : 0);
-      scene.later(ms, () => {
-        rules.refuse = () => 0;
-      });
+      const refuse = (client_id: string): number => (client_id === scene.kit_id ? quota_exceeded : 0);
+      scene.hold(ms, scene.broker.rules, { refuse }, { refuse: () => 0 });
     },
   }),
   connack: faultOf({
     per_minute: 0.3,
     draw: (rng) => ({ ms: Math.round(rng.scale(500, 20_000)) }),
     apply: (scene, { ms }) => {
-      const { broker } = scene;
       scene.disturb(ms);
-      broker.rules.connack = server_unavailable;
       for (const connection of scene.network.of(scene.kit_link)) connection.reset();
-      scene.later(ms, () => {
-        broker.rules.connack = 0;
-      });
+      scene.hold(ms, scene.broker.rules, { connack: server_unavailable }, { connack: 0 });
     },
   }),
   packet_max: faultOf({
