@@ -3,11 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { CommandRefused, notSent } from '../../platform/errors.ts';
 import type { LocalApi, LogLevelChange, LogLevels, TailMessage } from '../local/api.ts';
+import type { Hub } from '../hub/hub.ts';
 import type { Outbox } from '../outbox/live/outbox.ts';
 import type { LogRoot } from '../../platform/log/log.ts';
 import { statusReport, type ReportParts } from './status-report.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { TaskRunner } from '../tasks/runner.ts';
 import { vitals } from './vitals.ts';
 import { durationInWords } from '../../platform/log/entry.ts';
 import { texts } from './texts.ts';
@@ -18,7 +17,6 @@ import type { Row } from '../outbox/row.ts';
 const health_ms = 2_000;
 
 export function localApi(parts: ReportParts, tail: Tail, log: LogRoot): LocalApi {
-  const tasks = localTasks(parts.tasks, parts.clock);
   return {
     report: async () => statusReport(parts),
     async health() {
@@ -29,8 +27,8 @@ export function localApi(parts: ReportParts, tail: Tail, log: LogRoot): LocalApi
     ...localBuffer(parts.outbox),
     ...logLevels(log, parts),
     recentLog: log.recent,
-    dispatch: tasks.dispatch,
-    tasks: tasks.recent,
+    dispatch: localDispatch(parts),
+    tasks: async () => parts.tasks.list(recent_max),
     task: async (id) => parts.tasks.find(id),
     commands: (asset_id) => parts.hub.commandsOf(asset_id),
     forgetAsset(asset_id, { name: user, uid }) {
@@ -80,21 +78,19 @@ function isoOrNull(time_ms: number | null): string | null {
 const recent_max = 20;
 
 /** The same way in as for the cloud's dispatches: a local task is journaled, checked and reported like any other. */
-function localTasks(runner: Pick<TaskRunner, 'receive' | 'find' | 'list'>, clock: Clock) {
-  const recent: LocalApi['tasks'] = async () => runner.list(recent_max);
-  const dispatch: LocalApi['dispatch'] = async ({ asset_id, command, payload, deadline_s }, user) => {
+function localDispatch({ tasks, clock }: ReportParts): LocalApi['dispatch'] {
+  return async ({ asset_id, command, payload, deadline_s }, user) => {
     const task_id = randomUUID();
     const { time_ms } = clock.stamp();
     const deadline = deadline_s === undefined ? null : new Date(time_ms + deadline_s * 1000).toISOString();
     const created_at = new Date(time_ms).toISOString();
     const raw = { task_id, asset_id, command_name: command, payload, created_at, deadline };
     const author = { via: 'local', user: user.name, uid: user.uid } as const;
-    await runner.receive(raw, { task_id_in_topic: task_id, retained: false, duplicate: false, author });
-    const task = await runner.find(task_id);
+    await tasks.receive(raw, { task_id_in_topic: task_id, retained: false, duplicate: false, author });
+    const task = await tasks.find(task_id);
     if (!task) throw new CommandRefused(notSent('the task was not admitted'));
     return task;
   };
-  return { recent, dispatch };
 }
 
 /** Parts of the program that name themselves in their lines. */
@@ -138,17 +134,11 @@ function refuseUnknown(changes: readonly LogLevelChange[], known: readonly strin
   );
 }
 
-interface TailAsset {
-  readonly id: string;
-  readonly key: string;
-  readonly name: string;
-}
-
 export class Tail {
   readonly #listeners = new Set<(message: TailMessage) => void>();
-  readonly #assetNamed: (asset_id: string) => TailAsset | undefined;
+  readonly #assetNamed: Hub['assetNamed'];
 
-  constructor(assetNamed: (asset_id: string) => TailAsset | undefined) {
+  constructor(assetNamed: Hub['assetNamed']) {
     this.#assetNamed = assetNamed;
   }
 

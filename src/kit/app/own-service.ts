@@ -44,27 +44,10 @@ const state_every_ms = 5_000;
 /** Rows that are accepted within this time are stored together. */
 const group_ms = 50;
 
-export interface OwnService {
-  /** Undefined while it could not be started. */
-  readonly url: () => string | undefined;
-  /** Holds the key that was made at the first start. */
-  readonly key_file: string;
-  /** A row that was accepted for delivery. */
-  readonly take: (row: Row) => void;
-  /** The cloud changed a partner asset. */
-  readonly takePartner: (asset_id: string, change: PartnerChange) => Promise<void>;
-  /** Publishes all partner assets again. */
-  readonly announcePartners: () => Promise<void>;
-  /**
-   * Resolves after the first attempt, and retries when that failed: an address of the local network may come
-   * later, and the kit has work to do meanwhile.
-   */
-  readonly start: () => Promise<void>;
-  readonly stop: () => Promise<void>;
-}
+export type OwnService = ReturnType<typeof createOwnService>;
 
 /** Does nothing until `start` is called, so that the rows which that brings about find their way. */
-export function createOwnService(config: OwnServiceConfig, parts: ReportParts, log: Log): OwnService {
+export function createOwnService(config: OwnServiceConfig, parts: ReportParts, log: Log) {
   const { kit_id, state_dir } = parts.config;
   const ends = new AbortController();
   let running: RunningService | undefined;
@@ -75,7 +58,7 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
     partners: async () => (await running?.store.partners(kit_id)) ?? [],
   });
   const attempt = async (): Promise<void> => {
-    running = await start(config, parts, { log, onPartner: publisher.onPartner });
+    running = await start(config, parts, log, publisher.onPartner);
     parts.conditions.clear('service');
     const over = new AbortController();
     reportState(running, parts, AbortSignal.any([ends.signal, over.signal]));
@@ -92,18 +75,27 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
     tried = stop().then(async () => keepTrying(attempt, ends.signal));
   };
   return {
+    /** Undefined while it could not be started. */
     url: () => running?.url,
+    /** Holds the key that was made at the first start. */
     key_file: join(state_dir, key_file),
-    take: (row) => {
+    /** A row that was accepted for delivery. */
+    take: (row: Row): void => {
       running?.take(receptionOf(kit_id, [messageOfRow(row, publisher.isAppending)])).catch(() => undefined);
     },
-    async takePartner(asset_id, change) {
+    /** The cloud changed a partner asset. */
+    async takePartner(asset_id: string, change: PartnerChange): Promise<void> {
       if (!running) return;
       running.changes.publish(await running.store.takePartner(kit_id, asset_id, change, Date.now()));
       await publisher.publish(asset_id);
     },
-    announcePartners: async () => publisher.announce(),
-    async start() {
+    /** Publishes all partner assets again. */
+    announcePartners: async (): Promise<void> => publisher.announce(),
+    /**
+     * Resolves after the first attempt, and retries when that failed: an address of the local network may come
+     * later, and the kit has work to do meanwhile.
+     */
+    async start(): Promise<void> {
       try {
         await attempt();
       } catch (error) {
@@ -113,7 +105,7 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
         tried = keepTrying(attempt, ends.signal);
       }
     },
-    async stop() {
+    async stop(): Promise<void> {
       ends.abort();
       await tried;
       await running?.stop();
@@ -122,24 +114,23 @@ export function createOwnService(config: OwnServiceConfig, parts: ReportParts, l
 }
 
 async function keepTrying(attempt: () => Promise<void>, signal: AbortSignal): Promise<void> {
-  const isStarted = async (): Promise<boolean> =>
-    attempt().then(
-      () => true,
-      () => false,
-    );
   for (const pause_ms of backoff(retry_ms.first, retry_ms.max)) {
     await sleep(pause_ms, signal);
-    if (signal.aborted || (await isStarted())) return;
+    if (signal.aborted) return;
+    try {
+      return await attempt();
+    } catch {
+      // The first attempt has said why.
+    }
   }
 }
 
-interface Around {
-  readonly log: Log;
-  readonly onPartner: OnPartner;
-}
-
-async function start(config: OwnServiceConfig, parts: ReportParts, around: Around): Promise<RunningService> {
-  const { log, onPartner } = around;
+async function start(
+  config: OwnServiceConfig,
+  parts: ReportParts,
+  log: Log,
+  onPartner: OnPartner,
+): Promise<RunningService> {
   const { state_dir, kit_id } = parts.config;
   const store = await openOwnStore(state_dir, config, log);
   await makeFirstKey(store, kit_id, { file: join(state_dir, key_file), log });
@@ -312,13 +303,8 @@ export class PartnerPublisher {
       this.#append({ channel: channels.feed(asset_id, message.feed), lane: 'feed', data: message.data });
       return;
     }
-    void this.#tryToPublish(asset_id);
+    void this.announce(asset_id);
   };
-
-  /** Publishes all of them. Never rejects: the kit works without the database of its service. */
-  async announce(): Promise<void> {
-    await this.#tryToPublish();
-  }
 
   /** `asset_id` left out: all of them. */
   async publish(asset_id?: string): Promise<void> {
@@ -329,7 +315,8 @@ export class PartnerPublisher {
     }
   }
 
-  async #tryToPublish(asset_id?: string): Promise<void> {
+  /** The same; never rejects: the kit works without the database of its service. */
+  async announce(asset_id?: string): Promise<void> {
     try {
       await this.publish(asset_id);
     } catch (error) {

@@ -19,21 +19,10 @@ export const cached_before_manual_ms = 86_400_000;
 const time_off_max_ms = 86_400_000;
 
 /** A position with the facts shown to the technician beside what is published. */
-interface Place {
-  readonly latitude: number;
-  readonly longitude: number;
-  readonly altitude: number | null;
-  readonly source: Location['source'];
-  readonly stale: boolean;
-  /** Null: not known, or without meaning for a manual position. */
-  readonly age_ms: number | null;
-  /** The driver instance that reported it; null: kept from an earlier run. */
-  readonly owner: string | null;
-  /** Age of fixes on arrival when a source keeps reporting but none of its fixes is fresh; else 0. */
-  readonly late_ms: number;
-}
+type Place = NonNullable<ReturnType<Locations['at']>>;
 
 interface Noted {
+  /** The driver instance that reported it; null: kept from an earlier run. */
   readonly owner: string | null;
   readonly fix: Omit<Fix, 'age_ms' | 'time_ms'>;
   /** Monotonic time of the fix; minus infinity when unknown. */
@@ -85,7 +74,7 @@ export class Locations {
   }
 
   /** Where the kit is at this moment. */
-  at(mono_ms: number): Place | undefined {
+  at(mono_ms: number) {
     const known = [...this.#byOwner.values(), ...this.#manual.values()];
     if (this.#last_satellite) known.push(this.#last_satellite);
     const [best] = known.sort((a, b) => rank(a, mono_ms) - rank(b, mono_ms) || b.fixed_ms - a.fixed_ms);
@@ -93,14 +82,18 @@ export class Locations {
     const { latitude, longitude, altitude, source } = best.fix;
     const age_ms = mono_ms - best.fixed_ms;
     const stale = isStale(best, mono_ms);
+    const shown: Location['source'] =
+      source === 'satellite' && (stale || best.kept) ? 'satellite_cached' : source;
     return {
       latitude,
       longitude,
       altitude,
-      source: source === 'satellite' && (stale || best.kept) ? 'satellite_cached' : source,
+      source: shown,
       stale,
+      /** Null: not known, or without meaning for a manual position. */
       age_ms: source === 'manual' || !Number.isFinite(age_ms) ? null : age_ms,
       owner: best.owner,
+      /** Age of fixes on arrival when a source keeps reporting but none of its fixes is fresh; else 0. */
       late_ms: Math.max(0, ...[...this.#byOwner.values()].map((each) => lateness_ms(each, mono_ms))),
     };
   }
