@@ -6,33 +6,11 @@ import { drone, fix } from '../../../fakes/scripted-driver.ts';
 import { kit_id } from '../../../support/kit/hub-lab.ts';
 import { testHub } from '../../../support/kit/test-hub.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
-import { texts } from '../../../../src/kit/hub/texts.ts';
 
 useFakeTime();
 
 const id = assetId(kit_id, 'drone-1');
 const gps = channels.feed(id, 'gps');
-
-it('drops a message that breaks its schema, logs it once with the key, and publishes the others', async () => {
-  const lab = testHub();
-  const sink = (await lab.hostOf()).announce(drone());
-  for (let index = 0; index < 10; index += 1) sink.publish('gps', { ...fix(), lat: 200 });
-  sink.publish('gps', fix());
-  expect(lab.outbox.on(gps)).toHaveLength(1);
-  expect(lab.hub.assets()[0]?.feeds['gps']).toMatchObject({ messages: 1, invalid: 10 });
-  expect(lab.log.at('error')).toEqual([texts.feed_invalid]);
-  expect(String(lab.log.lines[0]?.facts['reason'])).toContain('lat');
-});
-
-it('follows new rates at once', async () => {
-  const lab = testHub({ rates: { default: 0.1 } });
-  const sink = (await lab.hostOf()).announce(drone());
-  sink.publish('gps', fix(1));
-  sink.publish('gps', fix(2));
-  lab.hub.setRates({ default: 10 });
-  await vi.advanceTimersByTimeAsync(100);
-  expect(lab.outbox.on(gps)).toHaveLength(2);
-});
 
 it('keeps its own copy of a message that the driver changes later', async () => {
   const lab = testHub({ rates: { default: 1 } });

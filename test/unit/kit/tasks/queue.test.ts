@@ -49,16 +49,6 @@ describe('TaskQueue', () => {
     expect(() => queue.start(tasks[1] as Task)).toThrow(InvariantBroken);
   });
 
-  it('runs tasks of different assets beside each other', () => {
-    const queue = new TaskQueue(limits);
-    const [here, there] = [taskOf('a', 'drone'), taskOf('b', 'camera')];
-    for (const task of [here, there]) {
-      queue.add(task);
-      queue.start(task);
-    }
-    expect(queue.counts()).toEqual({ pending: 0, running: 2 });
-  });
-
   it('lets no further task wait for an asset with a full line, and names how many wait', () => {
     const { queue } = filled(['a', 'b', 'c']);
     expect(queue.full('drone', false)).toBe(notSent(texts.asset_full(3)));

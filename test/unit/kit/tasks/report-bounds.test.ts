@@ -2,12 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { notSent } from '../../../../src/platform/errors.ts';
-import {
-  faults_named_max,
-  progress_every_ms,
-  result_chars_max,
-  sentence_chars_max,
-} from '../../../../src/kit/tasks/limits.ts';
+import { faults_named_max, result_chars_max, sentence_chars_max } from '../../../../src/kit/tasks/limits.ts';
 import { pacedProgress, type Progress } from '../../../../src/kit/tasks/task-recorder.ts';
 import { readResult, reportable } from '../../../../src/kit/tasks/result.ts';
 import {
@@ -31,24 +26,6 @@ describe('The progress of a task', () => {
   afterEach(() => {
     gone.abort();
     vi.useRealTimers();
-  });
-
-  it('is reported at once, then the newest once in each interval', async () => {
-    for (let pct = 0; pct <= 50; pct += 1) report('climbing', pct);
-    expect(reported).toEqual([{ message: 'climbing', pct: 0 }]);
-    await vi.advanceTimersByTimeAsync(progress_every_ms);
-    expect(reported.at(-1)).toEqual({ message: 'climbing', pct: 50 });
-    await vi.advanceTimersByTimeAsync(10 * progress_every_ms);
-    expect(reported).toHaveLength(2);
-  });
-
-  it('is silent once the task is gone', async () => {
-    report('one');
-    report('two');
-    gone.abort();
-    await vi.advanceTimersByTimeAsync(progress_every_ms);
-    report('three');
-    expect(reported.map(({ message }) => message)).toEqual(['one']);
   });
 
   it.each([

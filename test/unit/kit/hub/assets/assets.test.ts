@@ -4,7 +4,6 @@ import { announcement, type Announcement } from '../../../../../src/contract/ass
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { DeviceUnreachable } from '../../../../../src/platform/errors.ts';
-import { asset_limits } from '../../../../../src/kit/hub/assets/asset.ts';
 import { aborted } from '../../../../../src/platform/time.ts';
 import {
   command,
@@ -190,15 +189,6 @@ it('refuses an announcement that breaks its schema, names the key and accepts th
   host.announce(drone());
   expect(lab.hub.assets().map((asset) => asset.key)).toEqual(['drone-1']);
   expect(String(lab.log.lines[0]?.facts['reason'])).toContain('asset_key');
-});
-
-it('has a limit on the number of assets', async () => {
-  const lab = testHub();
-  const host = await lab.hostOf();
-  for (let index = 0; index <= asset_limits.strangers_per_driver; index += 1)
-    host.announce(drone(`drone-${index}`));
-  expect(lab.hub.assets()).toHaveLength(asset_limits.strangers_per_driver);
-  expect(lab.log.at('warn')).toHaveLength(1);
 });
 
 it('publishes everything retained again on request', async () => {
