@@ -1,4 +1,4 @@
-/** The history of the service: what storing costs beside rows and single statements, how much it takes, and how long a question takes. */
+/** The history of the service: what storing costs, how much it takes, and how long a question takes. */
 import { join } from 'node:path';
 import { openStore } from '../../src/cloud/open-store.ts';
 import { openPostgres } from '../../src/cloud/sql/postgres.ts';
@@ -12,7 +12,6 @@ import { fill, makeTemplate } from './history/large-store.ts';
 import { measureReading, type Waits } from './history/reading.ts';
 import { bytesOf, measureGateway, measureSizes } from './history/size.ts';
 import { measurePauses } from './history/pauses.ts';
-import { row_tables } from './history/statement-a-message.ts';
 
 const store_messages = 100_000_000;
 const size_kits = 5;
@@ -38,57 +37,26 @@ async function ingestFigures(server: Postgres, { long, say }: BenchContext): Pro
   const live = await measureLive(server, long ? 5 : 3);
   for (const [way, { per_s, cpu_us }] of Object.entries(live))
     say(`live, ${way}: ${Math.round(per_s)} messages/s, ${cpu_us.toFixed(1)} us`);
-  const batches = await measureHistorical(server, 'history');
-  const single = await measureHistorical(server, 'statements');
+  const batches = await measureHistorical(server);
   const rate = 'messages/s';
   const cost = 'us of processor/msg';
-  const of = (name: string, value: number, unit: string, target: string) =>
-    ({ figure: name, value, unit, target }) as const;
-  const than = (against: string, against_value: number) => ({ against, against_value });
-  const { history, no_history, rows, statements, statement_rows } = live;
+  const against = 'the same without history';
+  const { history, no_history } = live;
   return [
-    {
-      ...of('live_per_s', history.per_s, rate, '>= 1.3 x'),
-      ...than('a statement and a JSONB row each', statement_rows.per_s),
-    },
-    {
-      ...of('live_per_s_many_rows', history.per_s, rate, ''),
-      ...than('JSONB, 64 rows a statement', rows.per_s),
-    },
-    {
-      ...of('live_cpu_us', history.cpu_us, cost, '<= 0.75 x'),
-      ...than('a statement each, no history', statements.cpu_us),
-    },
-    {
-      ...of('live_cpu_us_added', history.cpu_us, cost, ''),
-      ...than('the same without history', no_history.cpu_us),
-    },
-    {
-      ...of('historical_per_s', batches.per_s, rate, '>= 10 x'),
-      ...than('a statement a message', single.per_s),
-    },
-    {
-      ...of('historical_cpu_us', batches.cpu_us, cost, ''),
-      ...than('a statement a message', single.cpu_us),
-    },
+    { figure: 'live_per_s', value: history.per_s, unit: rate, against, against_value: no_history.per_s },
+    { figure: 'live_cpu_us', value: history.cpu_us, unit: cost, against, against_value: no_history.cpu_us },
+    { figure: 'historical_per_s', value: batches.per_s, unit: rate },
+    { figure: 'historical_cpu_us', value: batches.cpu_us, unit: cost },
   ];
 }
 
 async function sizeFigures(server: Postgres, { say }: BenchContext): Promise<Figure[]> {
   const database = await openPostgres({ url: await server.newDatabase('sizes'), password: server.password });
   try {
-    for (const table of row_tables) await database.all(table);
-    const { segments, rows, compaction_us } = await measureSizes(database, size_kits);
+    const { segments, compaction_us } = await measureSizes(database, size_kits);
     say(`${segments.toFixed(1)} bytes a message, ${compaction_us.toFixed(1)} us to compact it`);
     return [
-      {
-        figure: 'disk_bytes',
-        value: segments,
-        unit: 'bytes/msg in PostgreSQL',
-        target: '<= 16',
-        against: 'JSONB rows',
-        against_value: rows,
-      },
+      { figure: 'disk_bytes', value: segments, unit: 'bytes/msg in PostgreSQL', target: '<= 16' },
       {
         figure: 'compaction_us',
         value: compaction_us,

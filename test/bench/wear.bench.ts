@@ -1,15 +1,13 @@
 /** Bytes that reach the flash for each message, at the block device itself: file system and journal included. */
-import { readFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { startMosquitto, unthrottled } from '../support/brokers/broker.ts';
-import { diskMissing, withExt4 } from '../support/disk/disks.ts';
+import { diskMissing } from '../support/disk/disks.ts';
 import { startSubscriber } from '../support/brokers/subscriber.ts';
-import { run as runProgram } from '../support/temporary.ts';
 import type { EngineChoice } from './engines/engine.ts';
 import type { Bench, BenchContext, Figure } from './figure.ts';
+import { withMeteredDisk } from './support/metered-disk.ts';
 import { startSubject } from './support/subject.ts';
 
-const disk_mb = 256;
 const per_second = 200;
 const arrive_ms = 20_000;
 /** Nobody listens on this port of the loopback. */
@@ -33,35 +31,24 @@ const cases = {
 } as const satisfies Record<string, Case>;
 
 async function measure({ choice, durability, online }: Case, seconds: number): Promise<number> {
-  return withExt4(disk_mb, async (dir) => {
-    // mkfs leaves the inode tables to be zeroed in the background, which would be counted too.
-    await runProgram('mount', '-o', 'remount,noinit_itable', dir);
+  return withMeteredDisk(async (dir, writtenBytes) => {
     const broker = await startMosquitto({ conf: unthrottled });
     const subscriber = await startSubscriber(broker.port);
     const url = online ? broker.url : nowhere;
     const subject = await startSubject({ choice: choice(join(dir, 'buffer.db')), target: { url } });
-    const before = await writtenBytes(dir);
+    const before = await writtenBytes();
     const load = { kind: 'paced', per_second, seconds, durabilities: [durability], data: 'stamped' } as const;
     const sent = await subject.load(load);
     if (online) {
       const seen = await subscriber.until(({ unique }) => unique >= sent, arrive_ms);
       if (seen.unique < sent) throw new Error(`${seen.unique} of ${sent} messages arrived`);
     }
-    const bytes = (await writtenBytes(dir)) - before;
+    const bytes = (await writtenBytes()) - before;
     await subject.close();
     await subscriber.stop();
     await broker.stop();
     return bytes / sent;
   });
-}
-
-/** Bytes that were written to the device under `dir` since it exists, with everything that was still in memory. */
-async function writtenBytes(dir: string): Promise<number> {
-  await runProgram('sync', '-f', dir);
-  const device = basename((await runProgram('findmnt', '-n', '-o', 'SOURCE', dir)).trim());
-  const stat = (await readFile(`/sys/block/${device}/stat`, 'utf8')).trim().split(/\s+/);
-  const sector_bytes = 512;
-  return Number(stat[6]) * sector_bytes;
 }
 
 async function run({ long, say }: BenchContext): Promise<readonly Figure[]> {

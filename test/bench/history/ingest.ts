@@ -7,22 +7,17 @@ import type { HistoryMessage } from '../../../src/cloud/history/message.ts';
 import { readMessage, type Reception } from '../../../src/cloud/read-message.ts';
 import { ReplicaNotifications } from '../../../src/cloud/replication/replica-notifications.ts';
 import { openPostgres } from '../../../src/cloud/sql/postgres.ts';
-import type { Database, Queries } from '../../../src/cloud/sql/database.ts';
-import { updated_tables } from '../../../src/cloud/sql/tables.ts';
 import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
 import { familySeconds } from '../../support/process-stats.ts';
 import type { Postgres } from '../../support/database/postgres.ts';
 import { median } from '../figure.ts';
 import { KitMessages } from './kit-messages.ts';
-import { applyEach, insertManyRows, insertRows, row_tables } from './statement-a-message.ts';
 
 const live_kits = 500;
 const warm_commits = 8;
 const live_commits = 100;
 const batch_messages = 4_000;
 const batches = 6;
-/** The alternative takes about fifty times as long. */
-const batches_of_statements = 1;
 const hour_ms = 3_600_000;
 
 export interface Cost {
@@ -34,10 +29,10 @@ export interface Cost {
 /** Stores the receptions of one transaction. */
 type Commit = (receptions: readonly Reception[]) => Promise<unknown>;
 
-const live_ways = ['history', 'no_history', 'rows', 'statements', 'statement_rows'] as const;
-export type LiveWay = (typeof live_ways)[number];
+const live_ways = ['history', 'no_history'] as const;
+type LiveWay = (typeof live_ways)[number];
 
-/** Commits, without the reading of the messages, which is the same for all. Rounds alternate, so that a busy moment of the machine does not hit one way alone. */
+/** Commits, without the reading of the messages, which is the same for both. Rounds alternate, so that a busy moment of the machine does not hit one way alone. */
 export async function measureLive(
   server: Postgres,
   rounds: number,
@@ -51,7 +46,7 @@ export async function measureLive(
       const commits = Array.from({ length: warm_commits + live_commits }, () =>
         kits.map((kit) => loneOf(kit.kit_id, kit.next())),
       );
-      const cost = await withWay(server, `${way}_${round}`, way, async (commit) => {
+      const cost = await withStore(server, `${way}_${round}`, way === 'history', async (commit) => {
         for (const payloads of commits.slice(0, warm_commits)) await commit(payloads.map(read));
         return costOf(server, live_kits * live_commits, async (measured) => {
           for (const payloads of commits.slice(warm_commits)) {
@@ -67,21 +62,14 @@ export async function measureLive(
     const all = costs.get(way) ?? [];
     return { per_s: median(all.map(({ per_s }) => per_s)), cpu_us: median(all.map(({ cpu_us }) => cpu_us)) };
   };
-  return {
-    history: middle('history'),
-    no_history: middle('no_history'),
-    rows: middle('rows'),
-    statements: middle('statements'),
-    statement_rows: middle('statement_rows'),
-  };
+  return { history: middle('history'), no_history: middle('no_history') };
 }
 
 /** Batches of one kit, one a transaction, from their bytes on. */
-export async function measureHistorical(server: Postgres, way: 'history' | 'statements'): Promise<Cost> {
+export async function measureHistorical(server: Postgres): Promise<Cost> {
   const kit = new KitMessages(randomUUID(), Date.now() - 24 * hour_ms);
-  const count = way === 'history' ? batches : batches_of_statements;
-  const packed = Array.from({ length: count + 1 }, () => packedOf(kit.kit_id, kit.take(batch_messages)));
-  return withWay(server, `historical_${way}`, way, async (commit) => {
+  const packed = Array.from({ length: batches + 1 }, () => packedOf(kit.kit_id, kit.take(batch_messages)));
+  return withStore(server, 'historical', true, async (commit) => {
     const [first, ...others] = packed;
     if (first) await commit([read(first)]);
     return costOf(server, batch_messages * others.length, async (measured) => {
@@ -90,46 +78,22 @@ export async function measureHistorical(server: Postgres, way: 'history' | 'stat
   });
 }
 
-async function withWay<T>(
+async function withStore<T>(
   server: Postgres,
   name: string,
-  way: LiveWay,
+  keepsHistory: boolean,
   work: (commit: Commit) => Promise<T>,
 ): Promise<T> {
   const database = await openPostgres({ url: await server.newDatabase(name), password: server.password });
+  const replicas = new ReplicaNotifications();
+  const announce: NonNullable<Parameters<typeof sqlStore>[1]>['announce'] = async (queries, changes) =>
+    replicas.notify(queries, changes);
+  const store = sqlStore(database, { keepsHistory, announce });
   try {
-    for (const table of row_tables) await database.all(table);
-    // As it was when each message had its statement: the pages of the tables keep no room for new versions of rows.
-    if (way === 'statements' || way === 'statement_rows')
-      for (const table of updated_tables) await database.all(`ALTER TABLE ${table} RESET (fillfactor)`);
-    return await work(commitOf(database, way));
+    return await work(async (receptions) => store.commit(receptions, Date.now()));
   } finally {
     await database.close();
   }
-}
-
-function commitOf(database: Database, way: LiveWay): Commit {
-  const replicas = new ReplicaNotifications();
-  if (way === 'statements' || way === 'statement_rows') {
-    return async (receptions) =>
-      database.transaction(async (queries) => {
-        const changes = await applyEach(queries, receptions, Date.now());
-        if (way === 'statement_rows') await insertRows(queries, receptions);
-        await replicas.notify(queries, changes);
-      });
-  }
-  let current: readonly Reception[] = [];
-  const store = sqlStore(database, {
-    keepsHistory: way === 'history',
-    announce: async (queries: Queries, changes) => {
-      if (way === 'rows') await insertManyRows(queries, current);
-      await replicas.notify(queries, changes);
-    },
-  });
-  return async (receptions) => {
-    current = receptions;
-    await store.commit(receptions, Date.now());
-  };
 }
 
 /** What the measured parts of `work` cost; the server does nothing beside them. */
@@ -171,8 +135,13 @@ function packedOf(kit_id: string, messages: readonly HistoryMessage[]): Payload 
   };
 }
 
-export function itemOf({ channel, epoch, seq, time_ms, data }: HistoryMessage) {
+function itemOf({ channel, epoch, seq, time_ms, data }: HistoryMessage) {
   return { channel, epoch, seq, time_ms, data };
+}
+
+/** The next messages of this kit as it sends what it has buffered. */
+export function batchOf(kit: KitMessages, messages: number): Reception {
+  return read(packedOf(kit.kit_id, kit.take(messages)));
 }
 
 function read({ topic, bytes }: Payload): Reception {

@@ -1,12 +1,9 @@
 /** How long a commit waits while the history is divided, summed up and deleted beside it. */
 import { randomUUID } from 'node:crypto';
-import { packBatch } from '../../../src/contract/batch/pack.ts';
-import { channels, upTopic } from '../../../src/contract/topics.ts';
 import { server_round_ms } from '../../../src/cloud/history/keeper.ts';
 import { dayOf } from '../../../src/cloud/history/message.ts';
-import { readMessage, type Reception } from '../../../src/cloud/read-message.ts';
 import { day_ms, sleep } from '../../../src/platform/time.ts';
-import { itemOf } from './ingest.ts';
+import { batchOf } from './ingest.ts';
 import { KitMessages } from './kit-messages.ts';
 import type { Store } from '../../../src/cloud/store/sql-store.ts';
 
@@ -78,11 +75,4 @@ async function waitsOf(
 
 function percentile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? 0;
-}
-
-function batchOf(kit: KitMessages, messages: number): Reception {
-  const packed = packBatch(kit.take(messages).map(itemOf), { historical: true });
-  const reception = readMessage(upTopic(kit.kit_id, channels.batch), packed);
-  if (!reception) throw new Error('not a batch');
-  return reception;
 }

@@ -1,34 +1,25 @@
-/** Bytes that a message takes: in PostgreSQL after the compactor, beside a row of JSONB each, and on the flash of a gateway. */
+/** Bytes that a message takes: in PostgreSQL after the compactor, and on the flash of a gateway. */
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { packBatch } from '../../../src/contract/batch/pack.ts';
-import { channels, upTopic } from '../../../src/contract/topics.ts';
+import { join } from 'node:path';
 import { dayOf } from '../../../src/cloud/history/message.ts';
 import { gateway_round_ms } from '../../../src/cloud/history/keeper.ts';
 import { gatewayRetention } from '../../../src/cloud/history/retention.ts';
-import { readMessage, type Reception } from '../../../src/cloud/read-message.ts';
 import type { Database } from '../../../src/cloud/sql/database.ts';
 import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../src/cloud/store/sql-store.ts';
-import { withExt4 } from '../../support/disk/disks.ts';
-import { run } from '../../support/temporary.ts';
-import { itemOf } from './ingest.ts';
+import { withMeteredDisk } from '../support/metered-disk.ts';
+import { batchOf } from './ingest.ts';
 import { KitMessages, message_every_ms } from './kit-messages.ts';
-import { insertManyRows } from './statement-a-message.ts';
 import { day_ms } from '../../../src/platform/time.ts';
 
 /** Of a kit that drains. */
 const batch_messages = 600;
-const row_messages = 60_000;
 const messages_of_hour = 3_600_000 / message_every_ms;
-const disk_mb = 256;
 /** Messages of a gateway that are stored together. */
 const group_messages = 5;
 
 export interface Sizes {
   readonly segments: number;
-  readonly rows: number;
   /** Processor time of the process that compacts, with the figures of the days, for a message. */
   readonly compaction_us: number;
 }
@@ -51,15 +42,10 @@ export async function measureSizes(database: Database, kits: number): Promise<Si
   while ((await store.compactHistory(now_ms, true)) > 0);
   while (await store.rollUpHistory(now_ms + day_ms));
   compaction_ms += process.cpuUsage(before).user / 1_000;
-  const rows = new KitMessages(randomUUID(), now_ms - day_ms);
-  for (let stored = 0; stored < row_messages; stored += batch_messages)
-    await insertManyRows(database, [batchOf(rows, batch_messages)]);
   await vacuum(database);
-  await database.all('VACUUM message_rows');
   const messages = kits * messages_of_day;
   return {
     segments: (await bytesOf(database, history_tables)) / messages,
-    rows: (await bytesOf(database, ['message_rows'])) / row_messages,
     compaction_us: (compaction_ms * 1_000) / messages,
   };
 }
@@ -81,24 +67,15 @@ export async function bytesOf(database: Database, tables: readonly string[]): Pr
   return bytes;
 }
 
-function batchOf(kit: KitMessages, messages: number): Reception {
-  const packed = packBatch(kit.take(messages).map(itemOf), { historical: true });
-  const reception = readMessage(upTopic(kit.kit_id, channels.batch), packed);
-  if (!reception) throw new Error('not a batch');
-  return reception;
-}
-
 /** Bytes that reach the device of a gateway in hours at a message a second, for a message. */
 export async function measureGateway(hours: number): Promise<number> {
-  return withExt4(disk_mb, async (dir) => {
-    // mkfs leaves the inode tables to be zeroed in the background, which would be counted too.
-    await run('mount', '-o', 'remount,noinit_itable', dir);
+  return withMeteredDisk(async (dir, writtenBytes) => {
     const options = { keeping: 'memory', history_file: join(dir, 'history.db') } as const;
     const store = sqlStore(openSqlite(join(dir, 'service.db'), options));
     const start_ms = dayOf(Date.now()) * day_ms;
     const kit = new KitMessages(randomUUID(), start_ms);
     const retention = gatewayRetention({ days: 30, max_mb: 200 });
-    const before = await writtenBytes(dir);
+    const before = await writtenBytes();
     const messages = (hours * 3_600_000) / message_every_ms;
     const messages_of_round = gateway_round_ms / message_every_ms;
     for (let stored = group_messages; stored <= messages; stored += group_messages) {
@@ -109,17 +86,8 @@ export async function measureGateway(hours: number): Promise<number> {
       while (await store.rollUpHistory(now_ms));
       while ((await store.trimHistory(retention, now_ms)) > 0);
     }
-    const bytes = (await writtenBytes(dir)) - before;
+    const bytes = (await writtenBytes()) - before;
     await store.close();
     return bytes / messages;
   });
-}
-
-/** Bytes that were written to the device under `dir` since it exists, with everything that was still in memory. */
-async function writtenBytes(dir: string): Promise<number> {
-  await run('sync', '-f', dir);
-  const device = basename((await run('findmnt', '-n', '-o', 'SOURCE', dir)).trim());
-  const stat = (await readFile(`/sys/block/${device}/stat`, 'utf8')).trim().split(/\s+/);
-  const sector_bytes = 512;
-  return Number(stat[6]) * sector_bytes;
 }
