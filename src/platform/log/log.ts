@@ -147,21 +147,7 @@ export interface Log {
   child(facts: Readonly<Record<string, string>>): Log;
 }
 
-export interface LogRoot extends Log {
-  /** The log of a driver or part that has its own level; null: of the program as a whole. */
-  readonly ownerOf: (name: string | null) => Log;
-  /** What the configuration specifies; levels that were set for a time stay until their time is over. */
-  readonly configure: (levels: BaseLevels) => void;
-  /** Sets the level of one driver or part (null: all without their own) for a time, at most 24 h. */
-  readonly override: (name: string | null, level: Level, for_ms: number) => void;
-  /** Resets to what the configuration specifies. */
-  readonly reset: (name: string | null) => void;
-  readonly levels: () => readonly LevelView[];
-  /** The last lines as JSON, without secrets, oldest first. */
-  readonly recent: () => readonly string[];
-  /** Logs the counts of suppressed repeats, and ends every timer. */
-  readonly close: () => void;
-}
+export type LogRoot = ReturnType<typeof createLog>;
 
 export interface LogOptions extends BaseLevels {
   /** Takes one line of JSON at a time, or of text if `readable`. Must not block. */
@@ -172,7 +158,7 @@ export interface LogOptions extends BaseLevels {
 
 type Write = (level: Level, facts: object, sentence: string) => void;
 
-export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
+export function createLog({ out, readable, ...base }: LogOptions) {
   const ring = new LogRing();
   const root = pino(
     {
@@ -214,13 +200,19 @@ export function createLog({ out, readable, ...base }: LogOptions): LogRoot {
     name === null ? log : log.child(drivers.has(name) ? { driver: name } : { part: name });
   return {
     ...log,
+    /** The log of a driver or part that has its own level; null: of the program as a whole. */
     ownerOf,
-    configure: (base) => levels.configure(base),
-    override: (name, level, for_ms) => levels.override(name, level, for_ms),
-    reset: (name) => levels.reset(name),
-    levels: () => levels.view(),
-    recent: () => ring.lines(),
-    close: () => {
+    /** What the configuration specifies; levels that were set for a time stay until their time is over. */
+    configure: levels.configure.bind(levels),
+    /** Sets the level of one driver or part (null: all without their own) for a time, at most 24 h. */
+    override: levels.override.bind(levels),
+    /** Resets to what the configuration specifies. */
+    reset: levels.reset.bind(levels),
+    levels: levels.view.bind(levels),
+    /** The last lines as JSON, without secrets, oldest first. */
+    recent: ring.lines.bind(ring),
+    /** Logs the counts of suppressed repeats, and ends every timer. */
+    close: (): void => {
       repeats.flush();
       levels.close();
     },
