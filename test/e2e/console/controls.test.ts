@@ -11,10 +11,10 @@ import { word } from '../../support/service/page-words.ts';
 import { peerMissing } from '../../support/peers.ts';
 
 describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the console', () => {
-  const { show } = pageScene();
+  const { show, again } = pageScene();
 
   const openCamera = async (): Promise<PageLab> => {
-    const lab = await show();
+    const lab = await again();
     await playMore(lab.lab);
     await lab.page.goto(`${lab.url}/#/k/${page_kit_id}/a/${more_ids.camera}`);
     await lab.page.locator('.ptz-pad').waitFor();
@@ -62,6 +62,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the con
     await page.locator('.ptz-stop').click();
     await eventually('the stop of the button is sent', () => asked.length === 3);
     expect(asked).toEqual(['up', 'stop', 'stop']);
+    await page.unroute('**/commands/ptz_move');
   });
 
   it('stop a camera when the window loses the focus', async () => {
@@ -71,6 +72,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the con
     await eventually('it moves', () => directionsOf(lab).includes('down'));
     await lab.page.evaluate(() => dispatchEvent(new Event('blur')));
     await eventually('the stop is sent', () => directionsOf(lab).at(-1) === 'stop');
+    await lab.page.keyboard.up('ArrowDown');
   });
 
   it('send a camera to a preset by its name, with the value of the schema', async () => {
@@ -97,7 +99,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the con
       pre_arm_reasons: ['Compass not calibrated'],
     });
   const openCommands = async (prepare?: (page: Page) => Promise<void>): Promise<PageLab> => {
-    const lab = await show(prepare && { prepare });
+    const lab = await (prepare ? show({ prepare }) : again());
     await lab.lab.publish(channels.feed(ids.drone, 'sys_status'), {
       ...samples['droneSysStatus'],
       pre_arm_check: true,
@@ -108,6 +110,20 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the con
     await lab.page.locator('#pre-arm').waitFor({ state: 'detached' });
     return lab;
   };
+
+  it('keep the focus and are the same to a long press when a card comes above them', async () => {
+    const lab = await openCommands();
+    const button = lab.page.locator('.command-row button').first();
+    const pressed = await button.elementHandle();
+    await button.focus();
+    await button.hover();
+    await lab.page.mouse.down();
+    await refuseArming(lab);
+    await lab.page.locator('#pre-arm').waitFor();
+    expect(await pressed?.evaluate((element) => element === document.activeElement)).toBe(true);
+    expect(await pressed?.evaluate((element) => element.closest('section')?.id)).toBe('commands');
+    await lab.page.mouse.up();
+  });
 
   it('are hit by a tap although a card comes above them under the finger, which is drawn after it', async () => {
     let received = '';
@@ -142,20 +158,6 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the con
     await page.locator('#pre-arm').waitFor();
   });
 
-  it('keep the focus and are the same to a long press when a card comes above them', async () => {
-    const lab = await openCommands();
-    const button = lab.page.locator('.command-row button').first();
-    const pressed = await button.elementHandle();
-    await button.focus();
-    await button.hover();
-    await lab.page.mouse.down();
-    await refuseArming(lab);
-    await lab.page.locator('#pre-arm').waitFor();
-    expect(await pressed?.evaluate((element) => element === document.activeElement)).toBe(true);
-    expect(await pressed?.evaluate((element) => element.closest('section')?.id)).toBe('commands');
-    await lab.page.mouse.up();
-  });
-
   it('stay where they are when the service reports that it keeps no history', async () => {
     const held = Promise.withResolvers<void>();
     const lab = await show({
@@ -186,12 +188,15 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the con
     await expect(page.locator('.track-bar .chip').first().waitFor()).resolves.toBeUndefined();
   });
 
+  const whole = { breached: false, breach_count: 0, breach_type: 'none' };
+  let revision = 1;
+  /** @param fence undefined: nothing was ever reported of it */
   const openDrone = async (
     fence: object | undefined,
     datum: string,
     { width_px = 1_280, tap = 420 } = {},
   ): Promise<PageLab> => {
-    const lab = await show({ width_px });
+    const lab = await (fence ? again : show)({ width_px });
     const input_schema = {
       type: 'object',
       properties: {
@@ -203,8 +208,9 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the con
     };
     const id = '31000000-0000-5000-8000-000000000000';
     const goto = { id, name: 'goto_waypoint', description: '', risk_level: 'high', requires_approval: true };
+    revision += 1;
     await lab.lab.publish(channels.commands(ids.drone), {
-      revision: 3,
+      revision,
       commands: [{ ...goto, input_schema }],
     });
     if (fence) await lab.lab.publish(channels.feed(ids.drone, 'fence'), fence as never);
@@ -216,8 +222,20 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the con
     return lab;
   };
 
+  it('ask again where the fence is not reported', async () => {
+    const lab = await openDrone(undefined, 'relative');
+    const { page } = lab;
+    expect(await page.locator('.fly').innerText()).toContain(word('fly.fenceUnknown'));
+    expect(await page.locator('.fly button.hold').count()).toBe(0);
+    await page.locator('.fly .btn.main').click();
+    await page.getByRole('dialog').locator('button.hold').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(lab.lab.dispatched).toEqual([]);
+  });
+
   it('fly a drone to a tap after a question and a hold, at its own height above home', async () => {
-    const lab = await openDrone({ breached: false, breach_count: 0, breach_type: 'none' }, 'relative');
+    const lab = await openDrone(whole, 'relative');
     const { page } = lab;
     // The feed of the driver has no shape.
     expect(await page.locator('.fly').innerText()).toContain(word('fly.fenceUnknown'));
@@ -239,7 +257,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the con
   });
 
   it('answer a tap on a phone in sight, above the commands that stay at the bottom', async () => {
-    const { page } = await openDrone(undefined, 'relative', { width_px: 320, tap: 90 });
+    const { page } = await openDrone(whole, 'relative', { width_px: 320, tap: 90 });
     const box = await page.locator('.fly').boundingBox();
     expect(box?.y).toBeGreaterThan(0);
     expect((box?.y ?? 0) + (box?.height ?? Infinity)).toBeLessThanOrEqual(844);
@@ -253,18 +271,8 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the con
     expect(await page.locator('.fly [role=alert]').innerText()).toContain(word('fly.breach.max_altitude'));
   });
 
-  it('ask again where the fence is not reported', async () => {
-    const lab = await openDrone(undefined, 'relative');
-    const { page } = lab;
-    expect(await page.locator('.fly').innerText()).toContain(word('fly.fenceUnknown'));
-    expect(await page.locator('.fly button.hold').count()).toBe(0);
-    await page.locator('.fly .btn.main').click();
-    await page.getByRole('dialog').locator('button.hold').waitFor();
-    expect(lab.lab.dispatched).toEqual([]);
-  });
-
   it('send nothing where the altitude is not known in the datum of the command', async () => {
-    const lab = await openDrone({ breached: false, breach_count: 0, breach_type: 'none' }, 'amsl');
+    const lab = await openDrone(whole, 'amsl');
     await lab.page.getByText(word('fly.heightNotKnown')).waitFor();
     expect(await lab.page.locator('.fly .btn.main').getAttribute('aria-disabled')).toBe('true');
   });

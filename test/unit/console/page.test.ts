@@ -1,4 +1,5 @@
 /** The page in Debian's Chromium, on the real service, with a kit that the test plays. */
+import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { channels } from '../../../src/contract/topics.ts';
 import { loadPage } from '../../../src/cloud/http/page/page-files.ts';
@@ -10,19 +11,20 @@ import { peerMissing } from '../../support/peers.ts';
 
 /** Compressed, everything that the first view needs. */
 const first_view_bytes_max = 70_000;
+const withClock = async (page: Page): Promise<void> => page.clock.install();
 
 describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
-  const { show, openDrone, openCommand, newPage } = pageScene();
+  const { show, again, openDrone, openCommand, newPage } = pageScene();
 
   it('is readable in the sun, and asks nobody else for anything', async () => {
-    const lab = await show();
+    const lab = await again();
     await openDrone(lab);
     expect(await contrastFaults(lab.page)).toEqual([]);
     expect([lab.complaints, lab.strangers]).toEqual([[], []]);
   });
 
   it('gives every control 44 pixels, and commands 48', async () => {
-    const lab = await show();
+    const lab = await again();
     await openDrone(lab);
     const small = await lab.page.evaluate(() =>
       [
@@ -49,12 +51,12 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
   });
 
   it('keeps the key out of the address', async () => {
-    const { page } = await show();
+    const { page } = await again();
     expect(page.url()).not.toContain('key');
   });
 
   it('shows names as text, whatever they hold', async () => {
-    const lab = await show();
+    const lab = await again();
     const name = '<img src=x onerror="document.title=`broken`">\u202Egpj.exe';
     await announce(lab.lab, ids.silent, { name, type: '<b>drone</b>', model: '<script>1</script>' });
     await lab.page.locator('.asset-row', { hasText: 'onerror' }).waitFor();
@@ -67,7 +69,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
   });
 
   it('marks an asset that is online and does not deliver everything, and shows why on its page', async () => {
-    const lab = await show();
+    const lab = await again();
     const reason = 'Maximum number of pull points reached';
     const next_try_at = new Date(Date.now() + 900_000).toISOString();
     const health = {
@@ -87,8 +89,24 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
     expect(lab.complaints).toEqual([]);
   });
 
+  it('draws the latency of a link while it watches, with a gap where there was no answer', async () => {
+    const { page, lab } = await again();
+    const link = { name: 'eth3', type: 'satellite', status: 'online' };
+    for (const latency_ms of [40, 90, null, 60, 50]) {
+      await lab.publish(channels.telemetry, { wans: [{ ...link, latency_ms }] });
+      if (latency_ms !== null) await page.locator('#links').getByText(`${latency_ms}\u00a0ms`).waitFor();
+      else
+        await eventually(
+          'the link has no latency',
+          async () => !/\d ms/u.test(await page.locator('#links .ms b').innerText()),
+        );
+    }
+    const line = page.getByRole('img', { name: 'Latency while this page was open, 40 to 90 ms' });
+    expect(await line.locator('path.l').getAttribute('d')).toMatch(/^M[\d. ]+(?:L[\d. ]+)+M[\d. ]+L/u);
+  });
+
   it('shows new values automatically, and marks old ones alike in list, detail and map', async () => {
-    const lab = await show();
+    const lab = await again();
     await openDrone(lab);
     // A feed is old after three of its usual intervals, at least 6 s; the first interval is as long as the page took to open.
     for (let step = -34; step < 6; step += 1) {
@@ -118,50 +136,11 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
     expect(drawn).toEqual([false, false, false]);
   });
 
-  it('says within 6 s that its own link is dead, locks commands, keeps what was typed, and comes back silently', async () => {
-    const lab = await show({ prepare: async (fresh) => fresh.clock.install() });
-    const { page, link } = lab;
-    await openDrone(lab);
-    const form = await openCommand(lab, 'Fly to a point');
-    await form.getByLabel(/^Altitude/u).fill('35,5');
-    link.stall();
-    await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 2_000);
-    await page.clock.runFor(4_000);
-    expect(await page.locator('.page-link').innerText()).toContain(word('state.lost'));
-    await page.clock.resume();
-    await page.locator('.notice', { hasText: word('lost.title') }).waitFor({ state: 'attached' });
-    await form.getByText(word('lock.noLink')).waitFor();
-    await form.getByRole('button', { name: /Fly to a point/u }).click({ force: true });
-    await fly(lab.lab, 7);
-    link.resume();
-    await page.locator('.page-link', { hasText: word('state.online') }).waitFor();
-    await eventually('the new snapshot is shown', async () =>
-      (await page.locator('#about .place').innerText()).startsWith('47.392350'),
-    );
-    expect(await form.getByLabel(/^Altitude/u).inputValue()).toBe('35,5');
-    expect(lab.lab.dispatched).toEqual([]);
-  });
-
-  it('draws the latency of a link while it watches, with a gap where there was no answer', async () => {
-    const { page, lab } = await show();
-    const link = { name: 'eth3', type: 'satellite', status: 'online' };
-    for (const latency_ms of [40, 90, null, 60, 50]) {
-      await lab.publish(channels.telemetry, { wans: [{ ...link, latency_ms }] });
-      if (latency_ms !== null) await page.locator('#links').getByText(`${latency_ms}\u00a0ms`).waitFor();
-      else
-        await eventually(
-          'the link has no latency',
-          async () => !/\d ms/u.test(await page.locator('#links .ms b').innerText()),
-        );
-    }
-    const line = page.getByRole('img', { name: 'Latency while this page was open, 40 to 90 ms' });
-    expect(await line.locator('path.l').getAttribute('d')).toMatch(/^M[\d. ]+(?:L[\d. ]+)+M[\d. ]+L/u);
-  });
-
   it('comes back after its socket was cut', async () => {
-    const { page, link, lab } = await show();
+    const { page, link, lab } = await again();
+    const { accepted } = link.counters;
     link.cut();
-    await eventually('there is a new socket', () => link.counters.accepted > 1);
+    await eventually('there is a new socket', () => link.counters.accepted > accepted);
     await fly(lab, 5);
     await openDrone({ page });
     await eventually('news arrive', async () =>
@@ -170,7 +149,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
   });
 
   it('sends a harmless command at one tap, and follows its task in the row of the command', async () => {
-    const lab = await show();
+    const lab = await again();
     const { page } = lab;
     await openDrone(lab);
     const form = await openCommand(lab, 'Beep');
@@ -191,7 +170,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
   });
 
   it('asks before a medium risk; the first answer is Cancel, and a double tap confirms nothing', async () => {
-    const lab = await show();
+    const lab = await again();
     const { page } = lab;
     await openDrone(lab);
     const form = await openCommand(lab, 'Set mode');
@@ -227,7 +206,7 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
   });
 
   it('requires a high risk to be held down, and takes the typed name from a keyboard', async () => {
-    const lab = await show({ width_px: 1280 });
+    const lab = await again({ width_px: 1_280 });
     const { page } = lab;
     await openDrone(lab);
     const form = await openCommand(lab, 'Fly to a point');
@@ -261,34 +240,8 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
     expect(lab.lab.dispatched).toMatchObject([{ payload }, { payload }]);
   });
 
-  it('withdraws a question without an answer', async () => {
-    const lab = await show({ prepare: async (page) => page.clock.install() });
-    await openDrone(lab);
-    const form = await openCommand(lab, 'Set mode');
-    await form.getByLabel('LAND').check();
-    await form.getByRole('button').click();
-    await lab.page.getByRole('dialog', { name: /Drone 1/u }).waitFor();
-    await lab.page.clock.fastForward(10_500);
-    await form.getByText(word('order.expired')).waitFor();
-    expect(lab.lab.dispatched).toEqual([]);
-  });
-
-  it('takes a payload as JSON where the schema says more than a form can', async () => {
-    const lab = await show();
-    await openDrone(lab);
-    const form = await openCommand(lab, 'Upload');
-    await form.getByRole('textbox').fill('{"a":');
-    await form.getByRole('button').click();
-    await form.getByText(word('form.notJson')).waitFor();
-    await form.getByRole('textbox').fill('{"a":1}');
-    await form.getByRole('button').click();
-    await eventually('it is sent', () => lab.lab.dispatched.length === 1);
-    await lab.lab.publish(channels.commands(ids.drone), { revision: 2, commands: [] });
-    await lab.page.getByText(word('commands.none')).waitFor();
-  });
-
   it('shows why an order was refused, never sends one again, and admits when its fate is unknown', async () => {
-    const lab = await show();
+    const lab = await again();
     const { page } = lab;
     await openDrone(lab);
     const form = await openCommand(lab, 'Beep');
@@ -313,18 +266,11 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
     await form.getByText(word('order.unknown')).waitFor();
     await lab.page.waitForTimeout(1_500);
     expect([sent, lab.lab.dispatched.length]).toEqual([2, 0]);
-  });
-
-  it('locks commands for a key that may only read', async () => {
-    const lab = await show({ scopes: ['read'] });
-    await openDrone(lab);
-    await lab.page.getByText(word('lock.readOnly')).first().waitFor();
-    const form = await openCommand(lab, 'Beep');
-    expect(await form.getByRole('button', { name: 'Beep' }).getAttribute('aria-disabled')).toBe('true');
+    await page.unroute('**/commands/beep');
   });
 
   it('asks for a key when there is none, reports what is wrong with one, and works by keyboard alone', async () => {
-    const lab = await show();
+    const lab = await again();
     const stranger = await newPage();
     try {
       await stranger.goto(lab.url);
@@ -342,12 +288,70 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('the page', () => {
     }
   });
 
+  it('takes a payload as JSON where the schema says more than a form can', async () => {
+    const lab = await again();
+    await openDrone(lab);
+    const form = await openCommand(lab, 'Upload');
+    await form.getByRole('textbox').fill('{"a":');
+    await form.getByRole('button').click();
+    await form.getByText(word('form.notJson')).waitFor();
+    await form.getByRole('textbox').fill('{"a":1}');
+    await form.getByRole('button').click();
+    await eventually('it is sent', () => lab.lab.dispatched.length === 1);
+    await lab.lab.publish(channels.commands(ids.drone), { revision: 2, commands: [] });
+    await lab.page.getByText(word('commands.none')).waitFor();
+  });
+
   it('asks for the key again when it was revoked, and shows nothing of the kit any more', async () => {
-    const lab = await show();
+    const lab = await again();
     await lab.lab.revoke(lab.key);
     lab.link.cut();
     await lab.page.locator('.page-link', { hasText: word('state.loggedOut') }).waitFor();
     await lab.page.getByLabel(/key of this kit/u).waitFor();
     expect(await lab.page.getByText('Drone 1').count()).toBe(0);
+  });
+
+  it('says within 6 s that its own link is dead, locks commands, keeps what was typed, and comes back silently', async () => {
+    const lab = await again({ prepare: withClock });
+    const { page, link } = lab;
+    await openDrone(lab);
+    const form = await openCommand(lab, 'Fly to a point');
+    await form.getByLabel(/^Altitude/u).fill('35,5');
+    link.stall();
+    await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 2_000);
+    await page.clock.runFor(4_000);
+    expect(await page.locator('.page-link').innerText()).toContain(word('state.lost'));
+    await page.clock.resume();
+    await page.locator('.notice', { hasText: word('lost.title') }).waitFor({ state: 'attached' });
+    await form.getByText(word('lock.noLink')).waitFor();
+    await form.getByRole('button', { name: /Fly to a point/u }).click({ force: true });
+    await fly(lab.lab, 7);
+    link.resume();
+    await page.locator('.page-link', { hasText: word('state.online') }).waitFor();
+    await eventually('the new snapshot is shown', async () =>
+      (await page.locator('#about .place').innerText()).startsWith('47.392350'),
+    );
+    expect(await form.getByLabel(/^Altitude/u).inputValue()).toBe('35,5');
+    expect(lab.lab.dispatched).toEqual([]);
+  });
+
+  it('withdraws a question without an answer', async () => {
+    const lab = await again({ prepare: withClock });
+    await openDrone(lab);
+    const form = await openCommand(lab, 'Set mode');
+    await form.getByLabel('LAND').check();
+    await form.getByRole('button').click();
+    await lab.page.getByRole('dialog', { name: /Drone 1/u }).waitFor();
+    await lab.page.clock.fastForward(10_500);
+    await form.getByText(word('order.expired')).waitFor();
+    expect(lab.lab.dispatched).toEqual([]);
+  });
+
+  it('locks commands for a key that may only read', async () => {
+    const lab = await show({ scopes: ['read'] });
+    await openDrone(lab);
+    await lab.page.getByText(word('lock.readOnly')).first().waitFor();
+    const form = await openCommand(lab, 'Beep');
+    expect(await form.getByRole('button', { name: 'Beep' }).getAttribute('aria-disabled')).toBe('true');
   });
 });
