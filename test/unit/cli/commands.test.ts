@@ -7,7 +7,7 @@ import { texts } from '../../../src/cli/texts.ts';
 import type { LocalApi } from '../../../src/kit/local/api.ts';
 import { serveLocal } from '../../../src/kit/local/server.ts';
 import { localTime } from '../../../src/platform/local-time.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { makeDirectory, withDirectory } from '../../support/temporary.ts';
 import { drone, fakeDaemon, messageOf, statusOf, taskOf, time } from '../kit/local/fake-daemon.ts';
 import { recordedShell } from './shell-of-test.ts';
 
@@ -168,17 +168,16 @@ test('tail reports a feed that no driver publishes, and not one that is only sil
 
 test('tail reports that the daemon has stopped', async () => {
   const daemon = fakeDaemon();
-  await withDirectory(async (dir) => {
-    const ends = new AbortController();
-    const socket = join(dir, 'control.sock');
-    await serveLocal(daemon, { socket, gid: undefined, signal: ends.signal });
-    const shell = recordedShell();
-    const typing = runProgram(['tail', '--json', '--socket', socket], shell);
-    await daemon.followed(1);
-    ends.abort();
-    expect(await typing).toBe(69);
-    expect(shell.stderr()).toBe('kit-connector stopped\n');
-  });
+  const dir = await makeDirectory();
+  const ends = new AbortController();
+  const socket = join(dir, 'control.sock');
+  await serveLocal(daemon, { socket, gid: undefined, signal: ends.signal });
+  const shell = recordedShell();
+  const typing = runProgram(['tail', '--json', '--socket', socket], shell);
+  await daemon.followed(1);
+  ends.abort();
+  expect(await typing).toBe(69);
+  expect(shell.stderr()).toBe('kit-connector stopped\n');
 });
 
 test('task follows a task to its end and exits with 0 when it completes', async () => {
@@ -314,63 +313,59 @@ const good =
   'kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10\nbroker: { url: "mqtt://b", password_file: password }\n';
 
 test('check answers ok with drivers and broker, warnings apart', async () => {
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'config.yaml');
-    await writeFile(file, `${good}state_dir: ${dir}/not/yet\ndrivers: [{ driver: gateway }]\n`);
-    await writeFile(join(dir, 'password'), 'x', { mode: 0o600 });
-    const shell = recordedShell();
-    expect(await runProgram(['check', file], shell)).toBe(0);
-    expect(shell.stdout()).toBe(`${file}: ok, 1 driver, broker mqtt://b:1883\n`);
-    expect(shell.stderr()).toContain('warning: the password crosses the network unencrypted');
-    const open = 'drivers: [{ driver: mavlink, options: { links: [{ kind: udp_listen, port: 14550 }] } }]';
-    await writeFile(file, `${good}state_dir: ${dir}/not/yet\n${open}\n`);
-    const warned = recordedShell();
-    expect(await runProgram(['check', file], warned)).toBe(0);
-    expect(warned.stderr()).toContain(
-      `${file}: warning: driver mavlink: link udp listen 0.0.0.0:14550 takes unsigned frames from any host`,
-    );
-  });
+  const dir = await makeDirectory();
+  const file = join(dir, 'config.yaml');
+  await writeFile(file, `${good}state_dir: ${dir}/not/yet\ndrivers: [{ driver: gateway }]\n`);
+  await writeFile(join(dir, 'password'), 'x', { mode: 0o600 });
+  const shell = recordedShell();
+  expect(await runProgram(['check', file], shell)).toBe(0);
+  expect(shell.stdout()).toBe(`${file}: ok, 1 driver, broker mqtt://b:1883\n`);
+  expect(shell.stderr()).toContain('warning: the password crosses the network unencrypted');
+  const open = 'drivers: [{ driver: mavlink, options: { links: [{ kind: udp_listen, port: 14550 }] } }]';
+  await writeFile(file, `${good}state_dir: ${dir}/not/yet\n${open}\n`);
+  const warned = recordedShell();
+  expect(await runProgram(['check', file], warned)).toBe(0);
+  expect(warned.stderr()).toContain(
+    `${file}: warning: driver mavlink: link udp listen 0.0.0.0:14550 takes unsigned frames from any host`,
+  );
 });
 
 test('check takes its file as --config too, and run and status hint at --config for a file', async () => {
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'config.yaml');
-    await writeFile(file, 'kit: 1\n');
-    const shell = recordedShell();
-    for (const args of [
-      ['check', '--config', file],
-      ['check', '-c', file, '--quiet'],
-    ]) {
-      expect(await runProgram(args, shell)).toBe(78);
-    }
-    expect(shell.stderr()).toContain(`${file}:1:1 kit: unknown key`);
-    for (const command of ['run', 'status', 'doctor', 'setup']) {
-      const hinted = recordedShell();
-      expect(await runProgram([command, file], hinted)).toBe(64);
-      expect(hinted.stderr()).toContain(texts.config_hint);
-    }
-  });
+  const dir = await makeDirectory();
+  const file = join(dir, 'config.yaml');
+  await writeFile(file, 'kit: 1\n');
+  const shell = recordedShell();
+  for (const args of [
+    ['check', '--config', file],
+    ['check', '-c', file, '--quiet'],
+  ]) {
+    expect(await runProgram(args, shell)).toBe(78);
+  }
+  expect(shell.stderr()).toContain(`${file}:1:1 kit: unknown key`);
+  for (const command of ['run', 'status', 'doctor', 'setup']) {
+    const hinted = recordedShell();
+    expect(await runProgram([command, file], hinted)).toBe(64);
+    expect(hinted.stderr()).toContain(texts.config_hint);
+  }
 });
 
 test('check prints every fault in a separate line and exits with 78', async () => {
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'config.yaml');
-    await writeFile(file, 'kit: 1\nkit_id: x\n');
-    const shell = recordedShell();
-    expect(await runProgram(['check', file], shell)).toBe(78);
-    expect(shell.stderr().trimEnd().split('\n')).toHaveLength(2);
-  });
+  const dir = await makeDirectory();
+  const file = join(dir, 'config.yaml');
+  await writeFile(file, 'kit: 1\nkit_id: x\n');
+  const shell = recordedShell();
+  expect(await runProgram(['check', file], shell)).toBe(78);
+  expect(shell.stderr().trimEnd().split('\n')).toHaveLength(2);
 });
 
 test('check finds a state_dir that cannot be written', async ({ skip }) => {
   skip(process.getuid?.() === 0, 'root may write anywhere');
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'config.yaml');
-    await mkdir(join(dir, 'state'));
-    await chmod(join(dir, 'state'), 0o500);
-    await writeFile(file, `kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10\nstate_dir: ${dir}/state\n`);
-    const shell = recordedShell();
-    expect(await runProgram(['check', file], shell)).toBe(78);
-    expect(shell.stderr()).toContain('this user cannot write');
-  });
+  const dir = await makeDirectory();
+  const file = join(dir, 'config.yaml');
+  await mkdir(join(dir, 'state'));
+  await chmod(join(dir, 'state'), 0o500);
+  await writeFile(file, `kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10\nstate_dir: ${dir}/state\n`);
+  const shell = recordedShell();
+  expect(await runProgram(['check', file], shell)).toBe(78);
+  expect(shell.stderr()).toContain('this user cannot write');
 });

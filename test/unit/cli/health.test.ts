@@ -12,7 +12,7 @@ import { texts } from '../../../src/cli/texts.ts';
 import { serveLocal } from '../../../src/kit/local/server.ts';
 import { makeCertificates } from '../../support/certificates.ts';
 import { freePort } from '../../support/ports.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { makeDirectory, withDirectory } from '../../support/temporary.ts';
 import { fakeDaemon } from '../kit/local/fake-daemon.ts';
 import { recordedShell } from './shell-of-test.ts';
 
@@ -31,18 +31,17 @@ it.each([
     'the thread of the buffer has not answered within 2 s\n',
   ],
 ])('a daemon that %s', async (_, fault, code, line) => {
-  await withDirectory(async (dir) => {
-    const ends = new AbortController();
-    const socket = join(dir, 'control.sock');
-    const api = fakeDaemon({ health: async () => ({ fault, summary: 'connected, 4 assets online' }) });
-    const { closed } = await serveLocal(api, { socket, gid: undefined, signal: ends.signal });
-    const file = join(dir, 'config.yaml');
-    await writeFile(file, `runtime_dir: ${dir}\ndrivers: []\n`);
-    expect(await typed('--config', file)).toEqual([code, line]);
-    ends.abort();
-    await closed;
-    expect(await typed('--config', file)).toEqual([69, expect.stringContaining('not running') as string]);
-  });
+  const dir = await makeDirectory();
+  const ends = new AbortController();
+  const socket = join(dir, 'control.sock');
+  const api = fakeDaemon({ health: async () => ({ fault, summary: 'connected, 4 assets online' }) });
+  const { closed } = await serveLocal(api, { socket, gid: undefined, signal: ends.signal });
+  const file = join(dir, 'config.yaml');
+  await writeFile(file, `runtime_dir: ${dir}\ndrivers: []\n`);
+  expect(await typed('--config', file)).toEqual([code, line]);
+  ends.abort();
+  await closed;
+  expect(await typed('--config', file)).toEqual([69, expect.stringContaining('not running') as string]);
 });
 
 /** The outcome for a configuration with these lines. */
@@ -75,16 +74,15 @@ it.each([
 );
 
 it('a service that listens with TLS and asks for certificates of clients', async () => {
-  await withDirectory(async (dir) => {
-    const { ca, server: pair } = await makeCertificates(dir, 'x');
-    const [cert, key, authority] = [pair.cert, pair.key, ca].map((file) => readFileSync(file));
-    const server = createSecure({ cert, key, ca: authority, requestCert: true, rejectUnauthorized: true });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const { port } = server.address() as AddressInfo;
-    const lines = `listen: 127.0.0.1:${port}\ntls: { cert_file: x, key_file: y, client_ca_file: z }`;
-    expect(await ofService(lines)).toEqual([0, `ok: 127.0.0.1:${port}\n`]);
-    server.close();
-  });
+  const dir = await makeDirectory();
+  const { ca, server: pair } = await makeCertificates(dir, 'x');
+  const [cert, key, authority] = [pair.cert, pair.key, ca].map((file) => readFileSync(file));
+  const server = createSecure({ cert, key, ca: authority, requestCert: true, rejectUnauthorized: true });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const lines = `listen: 127.0.0.1:${port}\ntls: { cert_file: x, key_file: y, client_ca_file: z }`;
+  expect(await ofService(lines)).toEqual([0, `ok: 127.0.0.1:${port}\n`]);
+  server.close();
 });
 
 it('a service that is not there', async () => {

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { withDirectory } from '../../support/temporary.ts';
+import { makeDirectory } from '../../support/temporary.ts';
 
 const command = fileURLToPath(new URL('../../../src/kit-connector.mjs', import.meta.url));
 
@@ -70,41 +70,39 @@ test('a configuration with faults ends the daemon with 78 before anything starts
 });
 
 test('a directory that cannot be created stops the daemon with the key and the remedy', async () => {
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'config.yaml');
-    const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
-    await writeFile(file, `kit_id: ${kit_id}\nstate_dir: /proc/kit/state\nruntime_dir: ${dir}/run\n`);
-    const { ended, errors } = start(process.execPath, 'run', '--config', file);
-    expect(await ended).toBe(1);
-    expect(errors()).toMatch(
-      /^state_dir: cannot create \/proc\/kit\/state \(.*\); create it, or choose another/,
-    );
-  });
+  const dir = await makeDirectory();
+  const file = join(dir, 'config.yaml');
+  const kit_id = '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10';
+  await writeFile(file, `kit_id: ${kit_id}\nstate_dir: /proc/kit/state\nruntime_dir: ${dir}/run\n`);
+  const { ended, errors } = start(process.execPath, 'run', '--config', file);
+  expect(await ended).toBe(1);
+  expect(errors()).toMatch(
+    /^state_dir: cannot create \/proc\/kit\/state \(.*\); create it, or choose another/,
+  );
 });
 
 test('a daemon keeps its runtime_dir for itself, SIGHUP reloads its configuration, SIGTERM stops it and removes its socket', async () => {
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'config.yaml');
-    await writeFile(
-      file,
-      `kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10\nstate_dir: ${dir}/state\nruntime_dir: ${dir}/run\n`,
-    );
-    const daemon = start(process.execPath, 'run', '--config', file);
-    try {
-      await said('kit-connector started', daemon);
-      expect(existsSync(join(dir, 'run/control.sock'))).toBe(true);
-      const second = start(process.execPath, 'run', '--config', file);
-      expect(await second.ended).toBe(1);
-      expect(second.errors()).toContain('another kit-connector listens on');
-      daemon.child.kill('SIGHUP');
-      await said('configuration reloaded', daemon);
-      daemon.child.kill('SIGTERM');
-      expect(await daemon.ended).toBe(0);
-      expect(daemon.output()).toContain('kit-connector stopped');
-      expect(existsSync(join(dir, 'run/control.sock'))).toBe(false);
-    } finally {
-      if (daemon.child.exitCode === null) daemon.child.kill('SIGKILL');
-      await daemon.ended;
-    }
-  });
+  const dir = await makeDirectory();
+  const file = join(dir, 'config.yaml');
+  await writeFile(
+    file,
+    `kit_id: 3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10\nstate_dir: ${dir}/state\nruntime_dir: ${dir}/run\n`,
+  );
+  const daemon = start(process.execPath, 'run', '--config', file);
+  try {
+    await said('kit-connector started', daemon);
+    expect(existsSync(join(dir, 'run/control.sock'))).toBe(true);
+    const second = start(process.execPath, 'run', '--config', file);
+    expect(await second.ended).toBe(1);
+    expect(second.errors()).toContain('another kit-connector listens on');
+    daemon.child.kill('SIGHUP');
+    await said('configuration reloaded', daemon);
+    daemon.child.kill('SIGTERM');
+    expect(await daemon.ended).toBe(0);
+    expect(daemon.output()).toContain('kit-connector stopped');
+    expect(existsSync(join(dir, 'run/control.sock'))).toBe(false);
+  } finally {
+    if (daemon.child.exitCode === null) daemon.child.kill('SIGKILL');
+    await daemon.ended;
+  }
 });

@@ -15,7 +15,7 @@ import { eventually } from '../../support/eventually.ts';
 import { startScriptedBroker } from '../../support/brokers/scripted-broker.ts';
 import { peerMissing } from '../../support/peers.ts';
 import { freePort } from '../../support/ports.ts';
-import { run, withDirectory } from '../../support/temporary.ts';
+import { makeDirectory, run } from '../../support/temporary.ts';
 import { recordedShell } from './shell-of-test.ts';
 
 const password = 'cloud-passw0rd';
@@ -52,43 +52,42 @@ interface Scene {
 }
 
 async function withScene(broker: Pick<Broker, 'url'>, play: (scene: Scene) => Promise<void>): Promise<void> {
-  await withDirectory(async (dir) => {
-    const config = join(dir, 'service.yaml');
-    const port = await freePort();
-    const password_file = join(dir, 'password');
-    await writeFile(password_file, `${password}\n`, { mode: 0o600 });
-    const write: Scene['write'] = async (changes = {}) =>
-      writeFile(
-        config,
-        JSON.stringify({
-          broker: { url: broker.url, username: 'cloud', password_file },
-          database: join(dir, 'service.db'),
-          listen: `127.0.0.1:${port}`,
-          ...changes,
-        }),
-        { mode: 0o600 },
-      );
-    await write();
-    await play({
-      dir,
+  const dir = await makeDirectory();
+  const config = join(dir, 'service.yaml');
+  const port = await freePort();
+  const password_file = join(dir, 'password');
+  await writeFile(password_file, `${password}\n`, { mode: 0o600 });
+  const write: Scene['write'] = async (changes = {}) =>
+    writeFile(
       config,
-      port,
-      write,
-      async start() {
-        const ends = new AbortController();
-        const ended = runProgram(['service', '-c', config], recordedShell({ signal: ends.signal }));
-        await eventually('it answers', async () =>
-          fetch(`http://127.0.0.1:${port}/ready`).then(
-            () => true,
-            () => false,
-          ),
-        );
-        return async () => {
-          ends.abort();
-          await ended;
-        };
-      },
-    });
+      JSON.stringify({
+        broker: { url: broker.url, username: 'cloud', password_file },
+        database: join(dir, 'service.db'),
+        listen: `127.0.0.1:${port}`,
+        ...changes,
+      }),
+      { mode: 0o600 },
+    );
+  await write();
+  await play({
+    dir,
+    config,
+    port,
+    write,
+    async start() {
+      const ends = new AbortController();
+      const ended = runProgram(['service', '-c', config], recordedShell({ signal: ends.signal }));
+      await eventually('it answers', async () =>
+        fetch(`http://127.0.0.1:${port}/ready`).then(
+          () => true,
+          () => false,
+        ),
+      );
+      return async () => {
+        ends.abort();
+        await ended;
+      };
+    },
   });
 }
 

@@ -1,12 +1,12 @@
 /** Setup that is run again: it proposes what is configured, and overwrites no earlier copy. */
 import { chmod, readdir, readFile, readlink, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { texts as doctor_texts } from '../../../src/cli/doctor/texts.ts';
 import { texts } from '../../../src/cli/texts.ts';
 import { startMosquitto } from '../../support/brokers/broker.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { makeDirectory } from '../../support/temporary.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { typed, typedTrying } from './setup-typed.ts';
 import { recordedShell } from './shell-of-test.ts';
@@ -22,11 +22,10 @@ broker:
 `;
 
 async function withConfigured(fn: (dir: string) => Promise<void>): Promise<void> {
-  await withDirectory(async (dir) => {
-    await writeFile(join(dir, 'config.yaml'), configured.replace('secrets/', ''));
-    await writeFile(join(dir, 'mine'), 'geheim\n', { mode: 0o600 });
-    await fn(dir);
-  });
+  const dir = await makeDirectory();
+  await writeFile(join(dir, 'config.yaml'), configured.replace('secrets/', ''));
+  await writeFile(join(dir, 'mine'), 'geheim\n', { mode: 0o600 });
+  await fn(dir);
 }
 
 describe('setup that is run again', () => {
@@ -110,15 +109,14 @@ describe('setup that is run again', () => {
   });
 
   test('shows nothing of it that moves a cursor', async () => {
-    await withDirectory(async (dir) => {
-      await writeFile(join(dir, 'config.yaml'), 'kit_name: "a\\e]52;c;eA==\\ab"\nbroker: { url: none }\n');
-      const asked: string[] = [];
-      await typed(dir, ['--kit-id', kit_id], async (question) => {
-        asked.push(question);
-        return 'none';
-      });
-      expect(asked[0]).toContain('[a\\u{1b}]52;c;eA==\\u{7}b]');
+    const dir = await makeDirectory();
+    await writeFile(join(dir, 'config.yaml'), 'kit_name: "a\\e]52;c;eA==\\ab"\nbroker: { url: none }\n');
+    const asked: string[] = [];
+    await typed(dir, ['--kit-id', kit_id], async (question) => {
+      asked.push(question);
+      return 'none';
     });
+    expect(asked[0]).toContain('[a\\u{1b}]52;c;eA==\\u{7}b]');
   });
 
   test('gives another broker no password of the one before', async () => {
@@ -160,29 +158,25 @@ describe('setup that is run again', () => {
 describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a login that the broker rejects', () => {
   test('has as its remedy the place of the password: typed, of a flag, or configured', async () => {
     const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
-    try {
-      await withDirectory(async (dir) => {
-        const words = ['--kit-id', kit_id, '--kit-name', 'a', '--broker', broker.url, '--username', kit_id];
-        const wrong = join(dir, 'wrong');
-        await writeFile(wrong, 'wrong\n', { mode: 0o600 });
-        const remedy = (place: string) => doctor_texts.correct_login(place);
-        const flat = (text: string) => text.replaceAll(/\s+/gu, ' ');
+    onTestFinished(async () => broker.stop());
+    const dir = await makeDirectory();
+    const words = ['--kit-id', kit_id, '--kit-name', 'a', '--broker', broker.url, '--username', kit_id];
+    const wrong = join(dir, 'wrong');
+    await writeFile(wrong, 'wrong\n', { mode: 0o600 });
+    const remedy = (place: string) => doctor_texts.correct_login(place);
+    const flat = (text: string) => text.replaceAll(/\s+/gu, ' ');
 
-        const by_hand = await typedTrying(dir, words, async (question) =>
-          question.startsWith('password') ? 'wrong' : 'no',
-        );
-        expect(flat(by_hand.stdout)).toContain(remedy(texts.typed_password_place));
-        const by_flag = await typedTrying(dir, [...words, '--no-ask', '--password-file', wrong]);
-        expect(flat(by_flag.stdout)).toContain(remedy(texts.password_file_place));
-        await writeFile(
-          by_flag.file,
-          `kit_id: ${kit_id}\nbroker: { url: '${broker.url}', password_file: wrong }\n`,
-        );
-        const again = await typedTrying(dir, ['--no-ask', '--force']);
-        expect([again.code, flat(again.stdout)]).toEqual([1, expect.stringContaining(remedy(wrong))]);
-      });
-    } finally {
-      await broker.stop();
-    }
+    const by_hand = await typedTrying(dir, words, async (question) =>
+      question.startsWith('password') ? 'wrong' : 'no',
+    );
+    expect(flat(by_hand.stdout)).toContain(remedy(texts.typed_password_place));
+    const by_flag = await typedTrying(dir, [...words, '--no-ask', '--password-file', wrong]);
+    expect(flat(by_flag.stdout)).toContain(remedy(texts.password_file_place));
+    await writeFile(
+      by_flag.file,
+      `kit_id: ${kit_id}\nbroker: { url: '${broker.url}', password_file: wrong }\n`,
+    );
+    const again = await typedTrying(dir, ['--no-ask', '--force']);
+    expect([again.code, flat(again.stdout)]).toEqual([1, expect.stringContaining(remedy(wrong))]);
   });
 });

@@ -23,7 +23,7 @@ import { startFakeDish } from '../../fakes/fake-dish.ts';
 import { startFakeModemManager } from '../../fakes/services/fake-modem-manager.ts';
 import { makeMessageBus } from '../../support/drivers/message-bus.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { withDirectory } from '../../support/temporary.ts';
+import { makeDirectory } from '../../support/temporary.ts';
 import { typed } from './setup-typed.ts';
 import { freePort } from '../../support/ports.ts';
 
@@ -36,128 +36,122 @@ async function read(file: string): Promise<Config> {
 }
 
 test('setup makes a configuration from flags alone that check accepts, with the password in a separate file', async () => {
-  await withDirectory(async (dir) => {
-    await writeFile(join(dir, 'given'), 'pass word\n');
-    const given = ['--broker', 'mqtt://127.0.0.1:1883', '--password-file', join(dir, 'given')];
-    const { code, file, stdout } = await typed(dir, [
-      ...given,
-      '--no-ask',
-      '--kit-id',
-      kit_id,
-      '--kit-name',
-      'Kit: 7 # really',
-    ]);
-    expect(code).toBe(0);
-    expect(stdout).toContain('kit-connector doctor');
-    const config = await read(file);
-    expect(config).toMatchObject({ kit_id, kit_name: 'Kit: 7 # really' });
-    expect(config.broker).toMatchObject({
-      url: 'mqtt://127.0.0.1:1883',
-      username: kit_id,
-      password: 'pass word',
-    });
-    expect(config.drivers.map(({ name }) => name)).toEqual(['gateway', 'links']);
-    expect((await stat(join(dir, 'mqtt-password'))).mode & 0o777).toBe(0o600);
-    expect(await readFile(file, 'utf8')).not.toContain('pass word');
+  const dir = await makeDirectory();
+  await writeFile(join(dir, 'given'), 'pass word\n');
+  const given = ['--broker', 'mqtt://127.0.0.1:1883', '--password-file', join(dir, 'given')];
+  const { code, file, stdout } = await typed(dir, [
+    ...given,
+    '--no-ask',
+    '--kit-id',
+    kit_id,
+    '--kit-name',
+    'Kit: 7 # really',
+  ]);
+  expect(code).toBe(0);
+  expect(stdout).toContain('kit-connector doctor');
+  const config = await read(file);
+  expect(config).toMatchObject({ kit_id, kit_name: 'Kit: 7 # really' });
+  expect(config.broker).toMatchObject({
+    url: 'mqtt://127.0.0.1:1883',
+    username: kit_id,
+    password: 'pass word',
   });
+  expect(config.drivers.map(({ name }) => name)).toEqual(['gateway', 'links']);
+  expect((await stat(join(dir, 'mqtt-password'))).mode & 0o777).toBe(0o600);
+  expect(await readFile(file, 'utf8')).not.toContain('pass word');
 });
 
 test('setup asks for what no flag gives, and hides the password', async () => {
-  await withDirectory(async (dir) => {
-    const asked: string[] = [];
-    const answers = [kit_id.toUpperCase(), '', 'mqtt://127.0.0.1:1883', '', 'secret'];
-    const { code, file } = await typed(dir, [], async (question, { hidden }) => {
-      asked.push(`${hidden ? 'hidden ' : ''}${question}`);
-      return answers[asked.length - 1] ?? '';
-    });
-    expect(code).toBe(0);
-    expect(asked.map((each) => each.replace(/[[:(].*/u, '').trim())).toEqual([
-      'kit id',
-      texts.ask_kit_name,
-      'broker, such as mqtts',
-      texts.ask_username_of(),
-      'hidden password for the broker',
-    ]);
-    const { kit_name, broker } = await read(file);
-    expect([kit_name, broker?.password]).toEqual([undefined, 'secret']);
+  const dir = await makeDirectory();
+  const asked: string[] = [];
+  const answers = [kit_id.toUpperCase(), '', 'mqtt://127.0.0.1:1883', '', 'secret'];
+  const { code, file } = await typed(dir, [], async (question, { hidden }) => {
+    asked.push(`${hidden ? 'hidden ' : ''}${question}`);
+    return answers[asked.length - 1] ?? '';
   });
+  expect(code).toBe(0);
+  expect(asked.map((each) => each.replace(/[[:(].*/u, '').trim())).toEqual([
+    'kit id',
+    texts.ask_kit_name,
+    'broker, such as mqtts',
+    texts.ask_username_of(),
+    'hidden password for the broker',
+  ]);
+  const { kit_name, broker } = await read(file);
+  expect([kit_name, broker?.password]).toEqual([undefined, 'secret']);
 });
 
 test('setup replaces an existing configuration only with --force, keeps a copy, and keeps the kit id', async () => {
-  await withDirectory(async (dir) => {
-    const own = `kit_id: ${kit_id}\nbroker: { url: 'mqtt://127.0.0.1:1' }\n`;
-    await writeFile(join(dir, 'config.yaml'), own);
-    const refused = await typed(dir, ['--no-ask']);
-    expect(refused.code).toBe(64);
-    expect(refused.stderr).toContain('--force');
-    expect(await readFile(refused.file, 'utf8')).toBe(own);
-    expect(await readdir(dir)).toEqual(['config.yaml']);
+  const dir = await makeDirectory();
+  const own = `kit_id: ${kit_id}\nbroker: { url: 'mqtt://127.0.0.1:1' }\n`;
+  await writeFile(join(dir, 'config.yaml'), own);
+  const refused = await typed(dir, ['--no-ask']);
+  expect(refused.code).toBe(64);
+  expect(refused.stderr).toContain('--force');
+  expect(await readFile(refused.file, 'utf8')).toBe(own);
+  expect(await readdir(dir)).toEqual(['config.yaml']);
 
-    expect((await typed(dir, ['--no-ask', '--force', '--broker', 'none'])).code).toBe(0);
-    expect(await readFile(join(dir, 'config.yaml.before-setup'), 'utf8')).toBe(own);
-    expect((await read(refused.file)).kit_id).toBe(kit_id);
-    // It names no broker yet, as the one of a package does: nothing of somebody is lost.
-    expect((await typed(dir, ['--no-ask', '--broker', 'mqtt://127.0.0.1:2'])).code).toBe(0);
-    const { broker, kit_id: kept } = await read(refused.file);
-    expect([broker?.url, kept]).toEqual(['mqtt://127.0.0.1:2', kit_id]);
-  });
+  expect((await typed(dir, ['--no-ask', '--force', '--broker', 'none'])).code).toBe(0);
+  expect(await readFile(join(dir, 'config.yaml.before-setup'), 'utf8')).toBe(own);
+  expect((await read(refused.file)).kit_id).toBe(kit_id);
+  // It names no broker yet, as the one of a package does: nothing of somebody is lost.
+  expect((await typed(dir, ['--no-ask', '--broker', 'mqtt://127.0.0.1:2'])).code).toBe(0);
+  const { broker, kit_id: kept } = await read(refused.file);
+  expect([broker?.url, kept]).toEqual(['mqtt://127.0.0.1:2', kit_id]);
 });
 
 test('setup reports a wrong address as check does, with its exit code, and changes no file', async () => {
-  await withDirectory(async (dir) => {
-    const before = `kit_id: ${kit_id}\nbroker: { url: none }\n`;
-    await writeFile(join(dir, 'config.yaml'), before);
-    await writeFile(join(dir, 'given'), 'secret\n');
-    const words = ['--no-ask', '--broker', 'broker.example.com', '--password-file', join(dir, 'given')];
-    const { code, file, stdout, stderr } = await typed(dir, words);
-    expect({ code, stdout }).toEqual({ code: 78, stdout: '' });
-    expect(stderr).toMatch(/^nothing was written:\n/u);
-    expect(stderr).toMatch(new RegExp(`${file}:\\d+:\\d+ broker\\.url: .*write it like mqtts://`, 'u'));
-    expect(await readFile(file, 'utf8')).toBe(before);
-    expect((await readdir(dir)).toSorted()).toEqual(['config.yaml', 'given']);
-  });
+  const dir = await makeDirectory();
+  const before = `kit_id: ${kit_id}\nbroker: { url: none }\n`;
+  await writeFile(join(dir, 'config.yaml'), before);
+  await writeFile(join(dir, 'given'), 'secret\n');
+  const words = ['--no-ask', '--broker', 'broker.example.com', '--password-file', join(dir, 'given')];
+  const { code, file, stdout, stderr } = await typed(dir, words);
+  expect({ code, stdout }).toEqual({ code: 78, stdout: '' });
+  expect(stderr).toMatch(/^nothing was written:\n/u);
+  expect(stderr).toMatch(new RegExp(`${file}:\\d+:\\d+ broker\\.url: .*write it like mqtts://`, 'u'));
+  expect(await readFile(file, 'utf8')).toBe(before);
+  expect((await readdir(dir)).toSorted()).toEqual(['config.yaml', 'given']);
 });
 
 test('setup rejects an invalid answer and asks again', async () => {
-  await withDirectory(async (dir) => {
-    const asked: string[] = [];
-    const answers = ['kit seven', kit_id, '', 'broker.example.com', 'mqtt://127.0.0.1:1883', '', ''];
-    const { code, file, stderr } = await typed(dir, [], async (question) => {
-      asked.push(question.replace(/[[:,(].*/u, '').trim());
-      return answers[asked.length - 1] ?? '';
-    });
-    expect(code).toBe(0);
-    expect(asked).toEqual([
-      'kit id',
-      'kit id',
-      texts.ask_kit_name,
-      'broker',
-      'broker',
-      texts.ask_username_of(),
-      'password for the broker',
-    ]);
-    expect(stderr).toContain('"kit seven" is not a UUID; press Enter to accept the default');
-    expect(stderr).toContain('"broker.example.com" is not a broker address; write mqtts://host:port');
-    expect((await read(file)).broker?.url).toBe('mqtt://127.0.0.1:1883');
+  const dir = await makeDirectory();
+  const asked: string[] = [];
+  const answers = ['kit seven', kit_id, '', 'broker.example.com', 'mqtt://127.0.0.1:1883', '', ''];
+  const { code, file, stderr } = await typed(dir, [], async (question) => {
+    asked.push(question.replace(/[[:,(].*/u, '').trim());
+    return answers[asked.length - 1] ?? '';
   });
+  expect(code).toBe(0);
+  expect(asked).toEqual([
+    'kit id',
+    'kit id',
+    texts.ask_kit_name,
+    'broker',
+    'broker',
+    texts.ask_username_of(),
+    'password for the broker',
+  ]);
+  expect(stderr).toContain('"kit seven" is not a UUID; press Enter to accept the default');
+  expect(stderr).toContain('"broker.example.com" is not a broker address; write mqtts://host:port');
+  expect((await read(file)).broker?.url).toBe('mqtt://127.0.0.1:1883');
 });
 
 test('setup writes a readable file whatever names devices report', async () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 40 });
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'config.yaml');
-    const property = fc.asyncProperty(text, text, fc.boolean(), async (what, name, complete) => {
-      const options = { cameras: [{ name: name.trim() === '' ? 'x' : name, host: '10.0.0.5' }] };
-      const answers = { kit_id, kit_name: undefined, broker_url: 'none' };
-      const none = { username: undefined, password_file: undefined, ca_file: undefined, ...no_dirs };
-      await writeFile(
-        file,
-        configText({ ...answers, ...none }, [{ driver: 'onvif', what, options, complete }]),
-      );
-      expect((await read(file)).drivers).toHaveLength(complete ? 3 : 2);
-    });
-    await fc.assert(property, { numRuns: 40 });
+  const dir = await makeDirectory();
+  const file = join(dir, 'config.yaml');
+  const property = fc.asyncProperty(text, text, fc.boolean(), async (what, name, complete) => {
+    const options = { cameras: [{ name: name.trim() === '' ? 'x' : name, host: '10.0.0.5' }] };
+    const answers = { kit_id, kit_name: undefined, broker_url: 'none' };
+    const none = { username: undefined, password_file: undefined, ca_file: undefined, ...no_dirs };
+    await writeFile(
+      file,
+      configText({ ...answers, ...none }, [{ driver: 'onvif', what, options, complete }]),
+    );
+    expect((await read(file)).drivers).toHaveLength(complete ? 3 : 2);
   });
+  await fc.assert(property, { numRuns: 40 });
 });
 
 test('setup writes two cameras into one section, which is valid once it is completed', async () => {
@@ -172,11 +166,10 @@ test('setup writes two cameras into one section, which is valid once it is compl
     camera('10.0.0.5'),
     camera('10.0.0.6'),
   ]);
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'config.yaml');
-    await writeFile(file, text.replaceAll(/^ {2}# (?=[- ] )/gmu, '  '));
-    expect((await read(file)).drivers.map(({ name }) => name)).toEqual(['gateway', 'links', 'onvif']);
-  });
+  const dir = await makeDirectory();
+  const file = join(dir, 'config.yaml');
+  await writeFile(file, text.replaceAll(/^ {2}# (?=[- ] )/gmu, '  '));
+  expect((await read(file)).drivers.map(({ name }) => name)).toEqual(['gateway', 'links', 'onvif']);
 });
 
 test('setup puts the ports of vehicles into one section and survives drivers that fail or hang', async () => {
@@ -195,16 +188,15 @@ test('setup puts the ports of vehicles into one section and survives drivers tha
     20,
     never,
   );
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'config.yaml');
-    const answers = { kit_id, kit_name: undefined, broker_url: 'none', username: undefined };
-    await writeFile(
-      file,
-      configText({ ...answers, password_file: undefined, ca_file: undefined, ...no_dirs }, found),
-    );
-    expect((await read(file)).drivers.map(({ name }) => name)).toEqual(['gateway', 'links', 'mavlink']);
-    expect(await readFile(file, 'utf8')).toContain('port: 14551');
-  });
+  const dir = await makeDirectory();
+  const file = join(dir, 'config.yaml');
+  const answers = { kit_id, kit_name: undefined, broker_url: 'none', username: undefined };
+  await writeFile(
+    file,
+    configText({ ...answers, password_file: undefined, ca_file: undefined, ...no_dirs }, found),
+  );
+  expect((await read(file)).drivers.map(({ name }) => name)).toEqual(['gateway', 'links', 'mavlink']);
+  expect(await readFile(file, 'utf8')).toContain('port: 14551');
 });
 
 test('a secret answer is not shown, and Ctrl-C ends the question', async () => {
@@ -255,49 +247,48 @@ function stationHeartbeat(): Buffer {
 
 describe('A driver that scans for devices', () => {
   test('finds vehicles but no ground stations, and lists serial ports to be confirmed', async () => {
-    await withDirectory(async (dir) => {
-      await mkdir(join(dir, 'by-id'));
-      await writeFile(join(dir, 'by-id', 'usb-radio'), '');
-      const port = await freePort();
-      const silent_port = await freePort();
-      const over = new AbortController();
-      const looking = suggestVehicles(over.signal, {
-        ports: [port, silent_port],
-        serial_dir: join(dir, 'by-id'),
-      });
-      const home = { lat: 47, lon: 8, alt_amsl_m: 400 };
-      const drone = {
-        autopilot: 'ardupilot',
-        sysid: 7,
-        uid: '1',
-        host: '127.0.0.1',
-        port,
-        home,
-        airborne: false,
-      } as const;
-      const station = createSocket('udp4');
-      const flying = new SimVehicle(drone, over.signal);
-      await flying.start();
-      station.send(stationHeartbeat(), port, '127.0.0.1');
-      station.send(stationHeartbeat(), silent_port, '127.0.0.1');
-      // Its heartbeats come once a second; the second one is not needed.
-      const timer = setTimeout(() => over.abort(), 2_500);
-      const found = await looking;
-      clearTimeout(timer);
-      station.close();
-      expect(found).toEqual([
-        {
-          what: `MAVLink on UDP port ${port}: system 7`,
-          options: { links: [{ kind: 'udp_listen', port }] },
-          complete: true,
-        },
-        {
-          what: 'serial port usb-radio: a telemetry radio or an autopilot?',
-          options: { links: [{ kind: 'serial', path: join(dir, 'by-id', 'usb-radio') }] },
-          complete: false,
-        },
-      ]);
+    const dir = await makeDirectory();
+    await mkdir(join(dir, 'by-id'));
+    await writeFile(join(dir, 'by-id', 'usb-radio'), '');
+    const port = await freePort();
+    const silent_port = await freePort();
+    const over = new AbortController();
+    const looking = suggestVehicles(over.signal, {
+      ports: [port, silent_port],
+      serial_dir: join(dir, 'by-id'),
     });
+    const home = { lat: 47, lon: 8, alt_amsl_m: 400 };
+    const drone = {
+      autopilot: 'ardupilot',
+      sysid: 7,
+      uid: '1',
+      host: '127.0.0.1',
+      port,
+      home,
+      airborne: false,
+    } as const;
+    const station = createSocket('udp4');
+    const flying = new SimVehicle(drone, over.signal);
+    await flying.start();
+    station.send(stationHeartbeat(), port, '127.0.0.1');
+    station.send(stationHeartbeat(), silent_port, '127.0.0.1');
+    // Its heartbeats come once a second; the second one is not needed.
+    const timer = setTimeout(() => over.abort(), 2_500);
+    const found = await looking;
+    clearTimeout(timer);
+    station.close();
+    expect(found).toEqual([
+      {
+        what: `MAVLink on UDP port ${port}: system 7`,
+        options: { links: [{ kind: 'udp_listen', port }] },
+        complete: true,
+      },
+      {
+        what: 'serial port usb-radio: a telemetry radio or an autopilot?',
+        options: { links: [{ kind: 'serial', path: join(dir, 'by-id', 'usb-radio') }] },
+        complete: false,
+      },
+    ]);
   });
 
   test('finds a camera that answers, with the place of its password left to the technician', async () => {
@@ -359,22 +350,21 @@ describe('A driver that scans for devices', () => {
 });
 
 test('setup names files that cannot be read or written with their remedy', async () => {
-  await withDirectory(async (dir) => {
-    const astray = await typed(join(dir, 'nowhere'), ['--no-ask', '--broker', 'none']);
-    expect(astray).toMatchObject({
-      code: 1,
-      stderr: texts.unwritable(
-        astray.file,
-        'no such file or directory',
-        'create its directory, or choose another path\n',
-      ),
-    });
-    const absent = join(dir, 'absent');
-    const words = ['--no-ask', '--broker', 'mqtts://b', '--password-file', absent];
-    expect(await typed(dir, words)).toMatchObject({
-      code: 1,
-      stderr: `--password-file: ${absent} cannot be read (no such file or directory); create it or name another file\n`,
-    });
-    expect(await readdir(dir)).toEqual([]);
+  const dir = await makeDirectory();
+  const astray = await typed(join(dir, 'nowhere'), ['--no-ask', '--broker', 'none']);
+  expect(astray).toMatchObject({
+    code: 1,
+    stderr: texts.unwritable(
+      astray.file,
+      'no such file or directory',
+      'create its directory, or choose another path\n',
+    ),
   });
+  const absent = join(dir, 'absent');
+  const words = ['--no-ask', '--broker', 'mqtts://b', '--password-file', absent];
+  expect(await typed(dir, words)).toMatchObject({
+    code: 1,
+    stderr: `--password-file: ${absent} cannot be read (no such file or directory); create it or name another file\n`,
+  });
+  expect(await readdir(dir)).toEqual([]);
 });

@@ -9,7 +9,7 @@ import { texts } from '../../../src/cli/texts.ts';
 import { serveLocal } from '../../../src/kit/local/server.ts';
 import type { LocalApi } from '../../../src/kit/local/api.ts';
 import { peerMissing } from '../../support/peers.ts';
-import { run, withDirectory } from '../../support/temporary.ts';
+import { makeDirectory, run, withDirectory } from '../../support/temporary.ts';
 import { fakeDaemon, statusOf } from '../kit/local/fake-daemon.ts';
 import { recordedShell } from './shell-of-test.ts';
 import { freePort } from '../../support/ports.ts';
@@ -38,67 +38,63 @@ interface Scene {
 
 /** A kit whose configuration names secrets of every kind; `pack` answers the files of its bundle. */
 async function withScene(play: (scene: Scene) => Promise<void>): Promise<void> {
-  await withDirectory(async (dir) => {
-    const secret = async (name: string, text: string): Promise<string> => {
-      await writeFile(join(dir, name), `${text}\n`, { mode: 0o600 });
-      return join(dir, name);
-    };
-    const port = await freePort();
-    await mkdir(join(dir, 'state'));
-    await secret('state/service-key', secrets.service_key);
-    const config = {
-      kit_id: '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10',
-      state_dir: join(dir, 'state'),
-      runtime_dir: dir,
-      broker: { url: `mqtt://127.0.0.1:${port}`, password_file: await secret('broker', secrets.broker) },
-      media: {
-        server: 'mediamtx',
-        viewer_url: `http://viewer:${secrets.url}@127.0.0.1:8889`,
-        username: 'u',
-        password_file: await secret('media', secrets.media),
-      },
-      drivers: [
-        {
-          driver: 'onvif',
-          options: {
-            cameras: [
-              {
-                name: 'Gate',
-                host: '127.0.0.1',
-                port,
-                username: 'admin',
-                password_file: await secret('camera', secrets.camera),
-              },
-            ],
-          },
+  const dir = await makeDirectory();
+  const secret = async (name: string, text: string): Promise<string> => {
+    await writeFile(join(dir, name), `${text}\n`, { mode: 0o600 });
+    return join(dir, name);
+  };
+  const port = await freePort();
+  await mkdir(join(dir, 'state'));
+  await secret('state/service-key', secrets.service_key);
+  const config = {
+    kit_id: '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10',
+    state_dir: join(dir, 'state'),
+    runtime_dir: dir,
+    broker: { url: `mqtt://127.0.0.1:${port}`, password_file: await secret('broker', secrets.broker) },
+    media: {
+      server: 'mediamtx',
+      viewer_url: `http://viewer:${secrets.url}@127.0.0.1:8889`,
+      username: 'u',
+      password_file: await secret('media', secrets.media),
+    },
+    drivers: [
+      {
+        driver: 'onvif',
+        options: {
+          cameras: [
+            {
+              name: 'Gate',
+              host: '127.0.0.1',
+              port,
+              username: 'admin',
+              password_file: await secret('camera', secrets.camera),
+            },
+          ],
         },
-      ],
-    };
-    const file = join(dir, 'config.yaml');
-    await writeFile(file, `# the password is ${secrets.broker}\n${JSON.stringify(config)}`, { mode: 0o600 });
-    const pack: Scene['pack'] = async (api, ...words) => {
-      const ends = new AbortController();
-      const socket = join(dir, 'control.sock');
-      const served = api && (await serveLocal(api, { socket, gid: undefined, signal: ends.signal }));
-      const shell = recordedShell();
-      const output = join(dir, 'bundle.tar.gz');
-      const code = await runProgram(
-        ['support-bundle', '--config', file, '--output', output, ...words],
-        shell,
-      );
-      ends.abort();
-      await served?.closed;
-      expect({ code, stderr: shell.stderr() }).toEqual({ code: 0, stderr: '' });
-      expect((await stat(output)).mode & 0o777).toBe(0o600);
-      const out = join(dir, 'out');
-      await run('mkdir', '-p', out);
-      await run('tar', '-xzf', output, '-C', out, '--strip-components=1');
-      const names = await readdir(out);
-      const texts = names.map(async (name) => [name, await readFile(join(out, name), 'utf8')] as const);
-      return new Map(await Promise.all(texts));
-    };
-    await play({ dir, pack });
-  });
+      },
+    ],
+  };
+  const file = join(dir, 'config.yaml');
+  await writeFile(file, `# the password is ${secrets.broker}\n${JSON.stringify(config)}`, { mode: 0o600 });
+  const pack: Scene['pack'] = async (api, ...words) => {
+    const ends = new AbortController();
+    const socket = join(dir, 'control.sock');
+    const served = api && (await serveLocal(api, { socket, gid: undefined, signal: ends.signal }));
+    const shell = recordedShell();
+    const output = join(dir, 'bundle.tar.gz');
+    const code = await runProgram(['support-bundle', '--config', file, '--output', output, ...words], shell);
+    ends.abort();
+    await served?.closed;
+    expect({ code, stderr: shell.stderr() }).toEqual({ code: 0, stderr: '' });
+    expect((await stat(output)).mode & 0o777).toBe(0o600);
+    const out = join(dir, 'out');
+    await run('mkdir', '-p', out);
+    await run('tar', '-xzf', output, '-C', out, '--strip-components=1');
+    const names = await readdir(out);
+    const texts = names.map(async (name) => [name, await readFile(join(out, name), 'utf8')] as const);
+    return new Map(await Promise.all(texts));
+  };
+  await play({ dir, pack });
 }
 
 /** A daemon that repeats every secret wherever it can. */

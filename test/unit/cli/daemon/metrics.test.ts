@@ -9,7 +9,7 @@ import { makeCertificates } from '../../../support/certificates.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { freePort } from '../../../support/ports.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
-import { run, withDirectory } from '../../../support/temporary.ts';
+import { makeDirectory, run } from '../../../support/temporary.ts';
 
 const app = {
   openMetrics: async () => ({ content_type: 'text/plain', scrape: async () => 'figures\n' }),
@@ -17,30 +17,29 @@ const app = {
 };
 
 test('figures over TLS are for those who have a certificate of the authority', async () => {
-  await withDirectory(async (dir) => {
-    const made = await makeCertificates(dir, 'prometheus');
-    const [port, end] = [await freePort(), new AbortController()];
-    const log = recordingLog();
-    const tls = {
-      cert_file: made.server.cert,
-      key_file: made.server.key,
-      client_ca_file: made.ca,
-      client_certificates: 'required',
-    } as const;
-    const { closed } = await keepMetrics(app, {
-      listen: { host: '127.0.0.1', port },
-      tls,
-      log,
-      signal: end.signal,
-    });
-    const ask = async (...more: readonly string[]): Promise<string> =>
-      run('curl', '-sS', '--cacert', made.ca, ...more, `https://localhost:${port}/metrics`);
-    expect(await ask('--cert', made.client.cert, '--key', made.client.key)).toBe('figures\n');
-    await expect(ask()).rejects.toThrow(/curl/u);
-    expect(log.at('warn')).toEqual([cloud_texts.log_client_certificate]);
-    end.abort();
-    await closed;
+  const dir = await makeDirectory();
+  const made = await makeCertificates(dir, 'prometheus');
+  const [port, end] = [await freePort(), new AbortController()];
+  const log = recordingLog();
+  const tls = {
+    cert_file: made.server.cert,
+    key_file: made.server.key,
+    client_ca_file: made.ca,
+    client_certificates: 'required',
+  } as const;
+  const { closed } = await keepMetrics(app, {
+    listen: { host: '127.0.0.1', port },
+    tls,
+    log,
+    signal: end.signal,
   });
+  const ask = async (...more: readonly string[]): Promise<string> =>
+    run('curl', '-sS', '--cacert', made.ca, ...more, `https://localhost:${port}/metrics`);
+  expect(await ask('--cert', made.client.cert, '--key', made.client.key)).toBe('figures\n');
+  await expect(ask()).rejects.toThrow(/curl/u);
+  expect(log.at('warn')).toEqual([cloud_texts.log_client_certificate]);
+  end.abort();
+  await closed;
 });
 
 test('a port in use is logged once, retried, and used when it is free', async () => {

@@ -6,7 +6,7 @@ import { texts } from '../../../../src/cli/texts.ts';
 import { brokerOptions } from '../../../support/brokers/broker-options.ts';
 import { makeCertificates } from '../../../support/certificates.ts';
 import { peerMissing } from '../../../support/peers.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
 import { typed } from '../setup-typed.ts';
 
 const aws = 'a1-ats.iot.eu-central-1.amazonaws.com';
@@ -36,39 +36,37 @@ describe('the profile of a broker', () => {
 
 describe.skipIf(peerMissing('openssl'))('setup at a broker of a cloud', () => {
   it('asks for what the cloud expects, and for no password beside a certificate', async () => {
-    await withDirectory(async (dir) => {
-      const { client } = await makeCertificates(dir, 'kit');
-      const asked: string[] = [];
-      const answers = new Map([
-        [texts.ask_broker, `mqtts://${aws}:8883`],
-        [texts.ask_certificate('AWS IoT Core'), client.cert],
-        [texts.ask_key, client.key],
-      ]);
-      const { code, file } = await typed(dir, [], async (question) => {
-        const words = question.replace(/(?: \[.*\])?: $/u, '');
-        asked.push(words);
-        return answers.get(words) ?? '';
-      });
-      expect(code).toBe(0);
-      expect(asked.slice(-4)).toEqual([
-        texts.ask_broker,
-        texts.ask_username_of('AWS IoT Core'),
-        texts.ask_certificate('AWS IoT Core'),
-        texts.ask_key,
-      ]);
-      const text = await readFile(file, 'utf8');
-      expect(text).toContain(`  username: ""\n  cert_file: ${client.cert}\n  key_file: ${client.key}\n`);
+    const dir = await makeDirectory();
+    const { client } = await makeCertificates(dir, 'kit');
+    const asked: string[] = [];
+    const answers = new Map([
+      [texts.ask_broker, `mqtts://${aws}:8883`],
+      [texts.ask_certificate('AWS IoT Core'), client.cert],
+      [texts.ask_key, client.key],
+    ]);
+    const { code, file } = await typed(dir, [], async (question) => {
+      const words = question.replace(/(?: \[.*\])?: $/u, '');
+      asked.push(words);
+      return answers.get(words) ?? '';
     });
+    expect(code).toBe(0);
+    expect(asked.slice(-4)).toEqual([
+      texts.ask_broker,
+      texts.ask_username_of('AWS IoT Core'),
+      texts.ask_certificate('AWS IoT Core'),
+      texts.ask_key,
+    ]);
+    const text = await readFile(file, 'utf8');
+    expect(text).toContain(`  username: ""\n  cert_file: ${client.cert}\n  key_file: ${client.key}\n`);
   });
 
   it('says which user name the cloud means', async () => {
-    await withDirectory(async (dir) => {
-      const asked: string[] = [];
-      await typed(dir, ['--broker', `mqtts://${emqx}:8883`], async (question) => {
-        asked.push(question);
-        return '';
-      });
-      expect(asked.join('\n')).toContain('EMQX Serverless (that of the authentication entry)');
+    const dir = await makeDirectory();
+    const asked: string[] = [];
+    await typed(dir, ['--broker', `mqtts://${emqx}:8883`], async (question) => {
+      asked.push(question);
+      return '';
     });
+    expect(asked.join('\n')).toContain('EMQX Serverless (that of the authentication entry)');
   });
 });

@@ -16,7 +16,7 @@ import { startTinyproxy } from '../../../support/brokers/proxies.ts';
 import { makeCertificates, makeChain } from '../../../support/certificates.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { startScriptedBroker } from '../../../support/brokers/scripted-broker.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
 import { freePort } from '../../../support/ports.ts';
 import { brokerOptions } from '../../../support/brokers/broker-options.ts';
 
@@ -84,83 +84,79 @@ test('a certificate is judged by the day on which it ends', () => {
 
 describe.skipIf(peerMissing('openssl'))('the certificate of the kit', () => {
   test('a client certificate is judged like that of the broker', async () => {
-    await withDirectory(async (dir) => {
-      const { client, expired } = await makeCertificates(dir, kit_id);
-      const read = async (file: string) => ownFinding(await readFile(file, 'utf8'), Date.now());
-      // The certificates of the tests are made for two days.
-      expect(await read(client.cert)).toMatchObject({ level: 'warn', finding: holding('expires on') });
-      expect(await read(expired.cert)).toMatchObject({ level: 'fail', finding: holding('it expired on') });
-      expect(ownFinding('no PEM', Date.now())).toMatchObject({ level: 'fail', what: 'client certificate' });
-    });
+    const dir = await makeDirectory();
+    const { client, expired } = await makeCertificates(dir, kit_id);
+    const read = async (file: string) => ownFinding(await readFile(file, 'utf8'), Date.now());
+    // The certificates of the tests are made for two days.
+    expect(await read(client.cert)).toMatchObject({ level: 'warn', finding: holding('expires on') });
+    expect(await read(expired.cert)).toMatchObject({ level: 'fail', finding: holding('it expired on') });
+    expect(ownFinding('no PEM', Date.now())).toMatchObject({ level: 'fail', what: 'client certificate' });
   });
 });
 
 describe.skipIf(peerMissing('mosquitto', 'openssl', 'tinyproxy'))('through a proxy', () => {
   test('the proxy and the certificate of the broker behind it are judged, and what it refuses is named', async () => {
-    await withDirectory(async (dir) => {
-      const { ca, server } = await makeCertificates(dir, kit_id);
-      const broker = await startMosquitto({ tls: { ca, pair: server } });
-      const open = await startTinyproxy(dir);
-      const narrow = await startTinyproxy(dir, { ports: [443] });
-      const through = (port: number, changes: Partial<BrokerConfig> = {}): BrokerConfig =>
-        optionsFor(broker.url, { proxy: { kind: 'http', host: '127.0.0.1', port }, ...changes });
-      try {
-        const trusting = through(open.port, { ca: await readFile(ca, 'utf8') });
-        expect(await levelsOf(checkNetwork(trusting, never))).toEqual([
-          'ok proxy tcp',
-          'ok proxy',
-          'ok broker tls',
-          'warn broker certificate',
-        ]);
-        expect(await levelsOf(checkBrokerSession(useOfKit(kit_id), trusting, never))).toContain(
-          'ok broker login',
-        );
-        expect(await checkNetwork(through(narrow.port), never)).toMatchObject([
-          { what: 'proxy tcp' },
-          {
-            level: 'fail',
-            what: 'proxy',
-            finding: holding('answered 403'),
-            remedy: holding('this host and port'),
-          },
-        ]);
-      } finally {
-        for (const each of [broker, open, narrow]) await each.stop();
-      }
+    const dir = await makeDirectory();
+    const { ca, server } = await makeCertificates(dir, kit_id);
+    const broker = await startMosquitto({ tls: { ca, pair: server } });
+    const open = await startTinyproxy(dir);
+    const narrow = await startTinyproxy(dir, { ports: [443] });
+    const through = (port: number, changes: Partial<BrokerConfig> = {}): BrokerConfig =>
+      optionsFor(broker.url, { proxy: { kind: 'http', host: '127.0.0.1', port }, ...changes });
+    onTestFinished(async () => {
+      for (const each of [broker, open, narrow]) await each.stop();
     });
+    const trusting = through(open.port, { ca: await readFile(ca, 'utf8') });
+    expect(await levelsOf(checkNetwork(trusting, never))).toEqual([
+      'ok proxy tcp',
+      'ok proxy',
+      'ok broker tls',
+      'warn broker certificate',
+    ]);
+    expect(await levelsOf(checkBrokerSession(useOfKit(kit_id), trusting, never))).toContain(
+      'ok broker login',
+    );
+    expect(await checkNetwork(through(narrow.port), never)).toMatchObject([
+      { what: 'proxy tcp' },
+      {
+        level: 'fail',
+        what: 'proxy',
+        finding: holding('answered 403'),
+        remedy: holding('this host and port'),
+      },
+    ]);
   });
 });
 
 describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('against a real broker', () => {
   test('a trusted certificate, a foreign authority and an expired certificate are distinguished', async () => {
-    await withDirectory(async (dir) => {
-      const certificates = await makeCertificates(dir, kit_id);
-      const ca = await readFile(certificates.ca, 'utf8');
-      const good = await startMosquitto({ tls: { ca: certificates.ca, pair: certificates.server } });
-      const old = await startMosquitto({ tls: { ca: certificates.ca, pair: certificates.expired } });
-      try {
-        expect(await levelsOf(checkNetwork(optionsFor(good.url, { ca }), never))).toEqual([
-          'ok dns',
-          'ok broker tcp',
-          'ok broker tls',
-          // The certificates of the tests are made for two days.
-          'warn broker certificate',
-        ]);
-        const strange = await checkNetwork(optionsFor(good.url), never);
-        expect(strange[2]).toMatchObject({
-          level: 'fail',
-          remedy: holding('broker.ca_file'),
-        });
-        const expired = await checkNetwork(optionsFor(old.url, { ca }), never);
-        expect(expired.slice(2)).toMatchObject([
-          { level: 'fail', what: 'broker tls', remedy: holding('install a new certificate') },
-          { level: 'fail', what: 'broker certificate', finding: holding('expired on') },
-        ]);
-      } finally {
-        await good.stop();
-        await old.stop();
-      }
-    });
+    const dir = await makeDirectory();
+    const certificates = await makeCertificates(dir, kit_id);
+    const ca = await readFile(certificates.ca, 'utf8');
+    const good = await startMosquitto({ tls: { ca: certificates.ca, pair: certificates.server } });
+    const old = await startMosquitto({ tls: { ca: certificates.ca, pair: certificates.expired } });
+    try {
+      expect(await levelsOf(checkNetwork(optionsFor(good.url, { ca }), never))).toEqual([
+        'ok dns',
+        'ok broker tcp',
+        'ok broker tls',
+        // The certificates of the tests are made for two days.
+        'warn broker certificate',
+      ]);
+      const strange = await checkNetwork(optionsFor(good.url), never);
+      expect(strange[2]).toMatchObject({
+        level: 'fail',
+        remedy: holding('broker.ca_file'),
+      });
+      const expired = await checkNetwork(optionsFor(old.url, { ca }), never);
+      expect(expired.slice(2)).toMatchObject([
+        { level: 'fail', what: 'broker tls', remedy: holding('install a new certificate') },
+        { level: 'fail', what: 'broker certificate', finding: holding('expired on') },
+      ]);
+    } finally {
+      await good.stop();
+      await old.stop();
+    }
   });
 
   test.each([
@@ -169,54 +165,44 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
   ])(
     'the %s is named where it has expired, and the certificate of the broker has not',
     async (name, days) => {
-      await withDirectory(async (dir) => {
-        const { root, intermediate, server } = await makeChain(dir, days);
-        const chain = join(dir, 'fullchain.pem');
-        await writeFile(
-          chain,
-          (await readFile(server.cert, 'utf8')) + (await readFile(intermediate, 'utf8')),
-        );
-        const broker = await startMosquitto({ tls: { ca: root, pair: { cert: chain, key: server.key } } });
-        onTestFinished(async () => broker.stop());
-        const found = await checkNetwork(optionsFor(broker.url, { ca: await readFile(root, 'utf8') }), never);
-        expect(found.slice(2)).toMatchObject([
-          { level: 'fail', finding: holding(`its authority the ${name} expired on 20`) },
-          { level: 'warn', what: 'broker certificate' },
-        ]);
-      });
+      const dir = await makeDirectory();
+      const { root, intermediate, server } = await makeChain(dir, days);
+      const chain = join(dir, 'fullchain.pem');
+      await writeFile(chain, (await readFile(server.cert, 'utf8')) + (await readFile(intermediate, 'utf8')));
+      const broker = await startMosquitto({ tls: { ca: root, pair: { cert: chain, key: server.key } } });
+      onTestFinished(async () => broker.stop());
+      const found = await checkNetwork(optionsFor(broker.url, { ca: await readFile(root, 'utf8') }), never);
+      expect(found.slice(2)).toMatchObject([
+        { level: 'fail', finding: holding(`its authority the ${name} expired on 20`) },
+        { level: 'warn', what: 'broker certificate' },
+      ]);
     },
   );
 
   test('a wrong password is reported, and the right one may read and write the topics of the kit', async () => {
     const broker = await startMosquitto({ passwords: { [kit_id]: 'right' } });
-    try {
-      expect(
-        await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url, { password: 'wrong' }), never),
-      ).toMatchObject([{ level: 'fail', what: 'broker login', remedy: holding('broker.password_file') }]);
-      for (const protocol of ['auto', '3.1.1'] as const) {
-        const found = await checkBrokerSession(
-          useOfKit(kit_id),
-          optionsFor(broker.url, { password: 'right', protocol }),
-          never,
-        );
-        expect(found.map(({ level }) => level)).toEqual(['ok', 'ok', protocol === 'auto' ? 'ok' : 'warn']);
-      }
-    } finally {
-      await broker.stop();
+    onTestFinished(async () => broker.stop());
+    expect(
+      await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url, { password: 'wrong' }), never),
+    ).toMatchObject([{ level: 'fail', what: 'broker login', remedy: holding('broker.password_file') }]);
+    for (const protocol of ['auto', '3.1.1'] as const) {
+      const found = await checkBrokerSession(
+        useOfKit(kit_id),
+        optionsFor(broker.url, { password: 'right', protocol }),
+        never,
+      );
+      expect(found.map(({ level }) => level)).toEqual(['ok', 'ok', protocol === 'auto' ? 'ok' : 'warn']);
     }
   });
 
   test('a topic without write permission is named', async () => {
     const broker = await startMosquitto({ acl: `user ${kit_id}\ntopic read k1/${kit_id}/down/#\n` });
-    try {
-      expect(await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url), never)).toMatchObject([
-        { level: 'ok' },
-        { level: 'ok', what: 'broker rights down' },
-        { level: 'fail', what: 'broker rights up', remedy: holding(`k1/${kit_id}/up/#`) },
-      ]);
-    } finally {
-      await broker.stop();
-    }
+    onTestFinished(async () => broker.stop());
+    expect(await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url), never)).toMatchObject([
+      { level: 'ok' },
+      { level: 'ok', what: 'broker rights down' },
+      { level: 'fail', what: 'broker rights up', remedy: holding(`k1/${kit_id}/up/#`) },
+    ]);
   });
 
   test.each(['auto', '3.1.1'] as const)(
@@ -230,26 +216,23 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl'))('agains
         protocolVersion: 5,
         properties: { sessionExpiryInterval: 600 },
       } as const;
-      try {
-        const before = await connectAsync(broker.url, session);
-        await before.subscribeAsync(`k1/${kit_id}/down/#`, { qos: 1 });
-        await before.endAsync();
-        const cloud = await connectAsync(broker.url, { username: 'cloud' });
-        await cloud.publishAsync(`k1/${kit_id}/down/sync`, 'a task', { qos: 1 });
-        await cloud.endAsync();
+      onTestFinished(async () => broker.stop());
+      const before = await connectAsync(broker.url, session);
+      await before.subscribeAsync(`k1/${kit_id}/down/#`, { qos: 1 });
+      await before.endAsync();
+      const cloud = await connectAsync(broker.url, { username: 'cloud' });
+      await cloud.publishAsync(`k1/${kit_id}/down/sync`, 'a task', { qos: 1 });
+      await cloud.endAsync();
 
-        const found = await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url, { protocol }), never);
-        expect(found.map(({ level }) => level)).toEqual(['ok', 'ok', protocol === 'auto' ? 'ok' : 'warn']);
+      const found = await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url, { protocol }), never);
+      expect(found.map(({ level }) => level)).toEqual(['ok', 'ok', protocol === 'auto' ? 'ok' : 'warn']);
 
-        const after = connect(broker.url, session);
-        const received = await new Promise<string>((resolve) => {
-          after.once('message', (_topic, payload) => resolve(payload.toString()));
-        });
-        await after.endAsync();
-        expect(received).toBe('a task');
-      } finally {
-        await broker.stop();
-      }
+      const after = connect(broker.url, session);
+      const received = await new Promise<string>((resolve) => {
+        after.once('message', (_topic, payload) => resolve(payload.toString()));
+      });
+      await after.endAsync();
+      expect(received).toBe('a task');
     },
   );
 });
@@ -259,23 +242,17 @@ describe('A broker that closes connections without a reason', () => {
     const broker = await startScriptedBroker({
       onConnect: (peer) => (peer.version === 5 ? peer.hangUp() : peer.connack()),
     });
-    try {
-      const found = await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url), never);
-      expect(found[0]).toMatchObject({ level: 'ok', finding: holding('MQTT 3.1.1') });
-      expect(found[1]).toMatchObject({ level: 'ok', finding: holding('protocol: 3.1.1') });
-    } finally {
-      await broker.close();
-    }
+    onTestFinished(async () => broker.close());
+    const found = await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url), never);
+    expect(found[0]).toMatchObject({ level: 'ok', finding: holding('MQTT 3.1.1') });
+    expect(found[1]).toMatchObject({ level: 'ok', finding: holding('protocol: 3.1.1') });
   });
 
   test('has the setting named when it closes connections of both versions', async () => {
     const broker = await startScriptedBroker({ onConnect: (peer) => peer.hangUp() });
-    try {
-      expect(await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url), never)).toMatchObject([
-        { level: 'fail', what: 'broker login', remedy: holding('broker.protocol') },
-      ]);
-    } finally {
-      await broker.close();
-    }
+    onTestFinished(async () => broker.close());
+    expect(await checkBrokerSession(useOfKit(kit_id), optionsFor(broker.url), never)).toMatchObject([
+      { level: 'fail', what: 'broker login', remedy: holding('broker.protocol') },
+    ]);
   });
 });

@@ -16,7 +16,7 @@ import { plainFault } from '../../../../src/mqtt/faults.ts';
 import { serveLocal } from '../../../../src/kit/local/server.ts';
 import { well } from '../../../support/kit/troubles.ts';
 import { freePort } from '../../../support/ports.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
 import { fakeDaemon, statusOf, time } from '../../kit/local/fake-daemon.ts';
 import { recordedShell } from '../shell-of-test.ts';
 
@@ -46,130 +46,123 @@ function configIn(dir: string, more = ''): string {
 }
 
 test('the doctor exits with 0 without findings, with 1 after warnings and with 2 after faults', async () => {
-  await withDirectory(async (dir) => {
-    const stopped = await typed(dir, configIn(dir));
-    expect(stopped.stdout).toMatch(
-      /^warn {2}daemon: kit-connector is not running .*; systemctl start kit-connector; if it stops again, see journalctl /mu,
-    );
-    expect(stopped.code).toBe(1);
+  const dir = await makeDirectory();
+  const stopped = await typed(dir, configIn(dir));
+  expect(stopped.stdout).toMatch(
+    /^warn {2}daemon: kit-connector is not running .*; systemctl start kit-connector; if it stops again, see journalctl /mu,
+  );
+  expect(stopped.code).toBe(1);
 
-    const ends = new AbortController();
-    const socket = join(dir, 'control.sock');
-    const { closed } = await serveLocal(fakeDaemon(), { socket, gid: undefined, signal: ends.signal });
-    const well = await typed(dir, configIn(dir));
-    expect(well.stdout).not.toMatch(/^(?:warn|fail)/mu);
-    expect(well.code).toBe(0);
-    ends.abort();
-    await closed;
+  const ends = new AbortController();
+  const socket = join(dir, 'control.sock');
+  const { closed } = await serveLocal(fakeDaemon(), { socket, gid: undefined, signal: ends.signal });
+  const well = await typed(dir, configIn(dir));
+  expect(well.stdout).not.toMatch(/^(?:warn|fail)/mu);
+  expect(well.code).toBe(0);
+  ends.abort();
+  await closed;
 
-    const broken = await typed(dir, configIn(dir, 'drivres: []\n'), '--json');
-    const { level, findings } = answer.parse(JSON.parse(broken.stdout));
-    expect([broken.code, level]).toEqual([2, 'fail']);
-    expect(findings.find(({ what }) => what === 'configuration')).toMatchObject({ level: 'fail' });
-    expect(findings.every((each) => (each.level === 'ok') === (each.remedy === null))).toBe(true);
-  });
+  const broken = await typed(dir, configIn(dir, 'drivres: []\n'), '--json');
+  const { level, findings } = answer.parse(JSON.parse(broken.stdout));
+  expect([broken.code, level]).toEqual([2, 'fail']);
+  expect(findings.find(({ what }) => what === 'configuration')).toMatchObject({ level: 'fail' });
+  expect(findings.every((each) => (each.level === 'ok') === (each.remedy === null))).toBe(true);
 });
 
 test('a link over which a stranger can pass for a vehicle is named with its remedy, also while the daemon is stopped', async () => {
-  await withDirectory(async (dir) => {
-    const links = '[{ kind: udp_listen, name: field, port: 14550 }, { kind: serial, path: /dev/null }]';
-    const open = `drivers: [{ driver: mavlink, name: drones, options: { links: ${links} } }]\n`;
-    const { stdout } = await typed(dir, configIn(dir, open));
-    expect(stdout).toMatch(
-      /^warn {2}settings of drones: link field takes unsigned frames from any host that reaches UDP port 14550: .*; set signing, or the addresses of each vehicle/mu,
-    );
-    expect(stdout.match(/unsigned frames/gu)).toHaveLength(1);
-  });
+  const dir = await makeDirectory();
+  const links = '[{ kind: udp_listen, name: field, port: 14550 }, { kind: serial, path: /dev/null }]';
+  const open = `drivers: [{ driver: mavlink, name: drones, options: { links: ${links} } }]\n`;
+  const { stdout } = await typed(dir, configIn(dir, open));
+  expect(stdout).toMatch(
+    /^warn {2}settings of drones: link field takes unsigned frames from any host that reaches UDP port 14550: .*; set signing, or the addresses of each vehicle/mu,
+  );
+  expect(stdout.match(/unsigned frames/gu)).toHaveLength(1);
 });
 
 test('a warning that the configuration accepts is shown and counts no longer; a fault counts, and an unused name is named', async () => {
-  await withDirectory(async (dir) => {
-    const link = `[{ kind: udp_listen, name: field, port: ${await freePort()} }]`;
-    const open = (accepted: string): string =>
-      configIn(
-        dir,
-        `doctor: { accepted: [${accepted}] }\ndrivers: [{ driver: mavlink, name: drones, options: { links: ${link} } }]\n`,
-      );
-    expect((await typed(dir, open(''))).code).toBe(1);
-    const { code, stdout } = await typed(dir, open('settings of drones, daemon, gone'));
-    expect(code).toBe(0);
-    expect(stdout).toMatch(
-      /^ok {4}settings of drones: accepted in the configuration: link field takes unsigned/mu,
+  const dir = await makeDirectory();
+  const link = `[{ kind: udp_listen, name: field, port: ${await freePort()} }]`;
+  const open = (accepted: string): string =>
+    configIn(
+      dir,
+      `doctor: { accepted: [${accepted}] }\ndrivers: [{ driver: mavlink, name: drones, options: { links: ${link} } }]\n`,
     );
-    expect(stdout).toContain(`ok    accepted: ${texts.not_found_now('gone')}\n`);
-    const faulty = open('configuration').replace('clock: trusted', 'clock: wrong');
-    expect((await typed(dir, faulty)).code).toBe(2);
-  });
+  expect((await typed(dir, open(''))).code).toBe(1);
+  const { code, stdout } = await typed(dir, open('settings of drones, daemon, gone'));
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /^ok {4}settings of drones: accepted in the configuration: link field takes unsigned/mu,
+  );
+  expect(stdout).toContain(`ok    accepted: ${texts.not_found_now('gone')}\n`);
+  const faulty = open('configuration').replace('clock: trusted', 'clock: wrong');
+  expect((await typed(dir, faulty)).code).toBe(2);
 });
 
 test('a hung daemon is reported and does not delay the other checks', async () => {
-  await withDirectory(async (dir) => {
-    const mute = createServer(() => undefined);
-    mute.listen(join(dir, 'control.sock'));
-    await once(mute, 'listening');
-    const { code, stdout } = await typed(dir, configIn(dir, "broker: { url: 'mqtt://127.0.0.1:1' }\n"));
-    mute.closeAllConnections();
-    mute.close();
-    expect(code).toBe(2);
-    expect(stdout).toMatch(
-      /^fail {2}daemon: the control socket exists, but the daemon does not answer; if the systemd watchdog/mu,
-    );
-    expect(stdout).not.toContain('timed out');
-  });
+  const dir = await makeDirectory();
+  const mute = createServer(() => undefined);
+  mute.listen(join(dir, 'control.sock'));
+  await once(mute, 'listening');
+  const { code, stdout } = await typed(dir, configIn(dir, "broker: { url: 'mqtt://127.0.0.1:1' }\n"));
+  mute.closeAllConnections();
+  mute.close();
+  expect(code).toBe(2);
+  expect(stdout).toMatch(
+    /^fail {2}daemon: the control socket exists, but the daemon does not answer; if the systemd watchdog/mu,
+  );
+  expect(stdout).not.toContain('timed out');
 });
 
 test('facts of the daemon are findings, and those that the configuration has too appear once', async () => {
-  await withDirectory(async (dir) => {
-    const broker = "broker: { url: 'mqtt://127.0.0.1:1' }\n";
-    const { stdout } = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
-    const told = /^warn {2}configuration: (.*)$/mu.exec(stdout)?.[1] ?? '';
-    const damaged = 'the buffer file was damaged (torn): 3 messages saved; it is kept as /var/x.damaged';
-    const restart = 'metrics changed in the configuration; restart kit-connector to apply';
-    const ends = new AbortController();
-    const socket = join(dir, 'control.sock');
-    const report = () => statusOf({ warnings: [damaged, restart, told.replace('; ', ': ')] });
-    const { closed } = await serveLocal(fakeDaemon({ report }), {
-      socket,
-      gid: undefined,
-      signal: ends.signal,
-    });
-    const beside = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
-    expect(beside.stdout).toContain(`warn  kit: ${damaged}\nwarn  kit: ${restart}\n`);
-    expect(beside.stdout.match(/no broker is configured/gu)).toHaveLength(1);
-    expect((await typed(dir, configIn(dir, broker))).stdout.match(/^warn {2}kit: /gmu)).toHaveLength(3);
-    ends.abort();
-    await closed;
+  const dir = await makeDirectory();
+  const broker = "broker: { url: 'mqtt://127.0.0.1:1' }\n";
+  const { stdout } = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
+  const told = /^warn {2}configuration: (.*)$/mu.exec(stdout)?.[1] ?? '';
+  const damaged = 'the buffer file was damaged (torn): 3 messages saved; it is kept as /var/x.damaged';
+  const restart = 'metrics changed in the configuration; restart kit-connector to apply';
+  const ends = new AbortController();
+  const socket = join(dir, 'control.sock');
+  const report = () => statusOf({ warnings: [damaged, restart, told.replace('; ', ': ')] });
+  const { closed } = await serveLocal(fakeDaemon({ report }), {
+    socket,
+    gid: undefined,
+    signal: ends.signal,
   });
+  const beside = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
+  expect(beside.stdout).toContain(`warn  kit: ${damaged}\nwarn  kit: ${restart}\n`);
+  expect(beside.stdout.match(/no broker is configured/gu)).toHaveLength(1);
+  expect((await typed(dir, configIn(dir, broker))).stdout.match(/^warn {2}kit: /gmu)).toHaveLength(3);
+  ends.abort();
+  await closed;
 });
 
 test('a kit without a broker has a finding with the key to set', async () => {
-  await withDirectory(async (dir) => {
-    const { code, stdout } = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
-    expect(stdout).toMatch(/^warn {2}configuration: no broker is configured.*; set broker\.url/mu);
-    expect(stdout).not.toContain('broker tcp');
-    expect(code).toBe(1);
-  });
+  const dir = await makeDirectory();
+  const { code, stdout } = await typed(dir, configIn(dir, 'broker: { url: none }\n'));
+  expect(stdout).toMatch(/^warn {2}configuration: no broker is configured.*; set broker\.url/mu);
+  expect(stdout).not.toContain('broker tcp');
+  expect(code).toBe(1);
 });
 
 test('a missing configuration and a daemon that answers nonsense are findings', async () => {
-  await withDirectory(async (dir) => {
-    const shell = recordedShell();
-    const words = ['doctor', '--config', join(dir, 'none.yaml'), '--socket', join(dir, 'control.sock')];
-    expect(await runProgram(words, shell)).toBe(2);
-    expect(shell.stdout()).toMatch(
-      /^fail {2}configuration: .*none\.yaml: cannot be read \(no such file or directory\); create it/mu,
-    );
+  const dir = await makeDirectory();
+  const shell = recordedShell();
+  const words = ['doctor', '--config', join(dir, 'none.yaml'), '--socket', join(dir, 'control.sock')];
+  expect(await runProgram(words, shell)).toBe(2);
+  expect(shell.stdout()).toMatch(
+    /^fail {2}configuration: .*none\.yaml: cannot be read \(no such file or directory\); create it/mu,
+  );
 
-    const nonsense = createServer((_request, response) => response.end('<html>'));
-    nonsense.listen(join(dir, 'control.sock'));
-    await once(nonsense, 'listening');
-    const { code, stdout } = await typed(dir, configIn(dir, "broker: { url: 'mqtt://127.0.0.1:1' }\n"));
-    nonsense.close();
-    expect(code).toBe(2);
-    expect(stdout).toMatch(/^fail {2}daemon: .*; systemctl restart kit-connector/mu);
-    // Somebody is there: a login of the doctor could end the session of the daemon.
-    expect(stdout).not.toContain('broker login');
-  });
+  const nonsense = createServer((_request, response) => response.end('<html>'));
+  nonsense.listen(join(dir, 'control.sock'));
+  await once(nonsense, 'listening');
+  const { code, stdout } = await typed(dir, configIn(dir, "broker: { url: 'mqtt://127.0.0.1:1' }\n"));
+  nonsense.close();
+  expect(code).toBe(2);
+  expect(stdout).toMatch(/^fail {2}daemon: .*; systemctl restart kit-connector/mu);
+  // Somebody is there: a login of the doctor could end the session of the daemon.
+  expect(stdout).not.toContain('broker login');
 });
 
 const disks = [
@@ -252,24 +245,23 @@ test.each([
 });
 
 test('secrets in the credential store of systemd are found, and those of the configuration take precedence', async () => {
-  await withDirectory(async (dir) => {
-    await mkdir(join(dir, 'store'));
-    await writeFile(join(dir, 'store', 'kit-connector.mqtt-password'), 'stored\n');
-    const none = { password: undefined, ca: undefined, cert: undefined, key: undefined };
-    const rest = {
-      url: 'mqtt://h:1',
-      username: 'u',
-      protocol: 'auto',
-      keepalive_s: 30,
-      connect_timeout_ms: 1,
-      ack: 'auto',
-    } as const;
-    expect((await withStoredSecrets({ ...none, ...rest }, join(dir, 'store'))).password).toBe('stored');
-    expect(
-      (await withStoredSecrets({ ...none, ...rest, password: 'own' }, join(dir, 'store'))).password,
-    ).toBe('own');
-    expect(await withStoredSecrets({ ...none, ...rest }, join(dir, 'nowhere'))).toEqual({ ...none, ...rest });
-  });
+  const dir = await makeDirectory();
+  await mkdir(join(dir, 'store'));
+  await writeFile(join(dir, 'store', 'kit-connector.mqtt-password'), 'stored\n');
+  const none = { password: undefined, ca: undefined, cert: undefined, key: undefined };
+  const rest = {
+    url: 'mqtt://h:1',
+    username: 'u',
+    protocol: 'auto',
+    keepalive_s: 30,
+    connect_timeout_ms: 1,
+    ack: 'auto',
+  } as const;
+  expect((await withStoredSecrets({ ...none, ...rest }, join(dir, 'store'))).password).toBe('stored');
+  expect((await withStoredSecrets({ ...none, ...rest, password: 'own' }, join(dir, 'store'))).password).toBe(
+    'own',
+  );
+  expect(await withStoredSecrets({ ...none, ...rest }, join(dir, 'nowhere'))).toEqual({ ...none, ...rest });
 });
 
 test.each([

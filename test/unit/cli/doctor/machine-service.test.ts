@@ -14,62 +14,56 @@ import { credentialStore } from '../../../../src/cli/doctor/stored-secrets.ts';
 import { texts } from '../../../../src/cli/doctor/texts.ts';
 import { checkWear } from '../../../../src/cli/doctor/disk.ts';
 import { state_dir_default } from '../../../../src/kit/config/schema.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
 
 /** Somebody who owns nothing here. */
 const nobody = { name: 'kit-connector', uid: 64_001, gids: new Set([64_001]) };
 const holding = (text: string): unknown => expect.stringContaining(text);
 
 test('the user of the service is looked up with all of its groups, by root alone', async () => {
-  await withDirectory(async (dir) => {
-    await writeFile(
-      join(dir, 'passwd'),
-      'root:x:0:0::/root:/bin/sh\nkit-connector:x:996:995::/:/bin/false\n',
-    );
-    await writeFile(join(dir, 'group'), 'dialout:x:20:tech,kit-connector\nvideo:x:44:tech\n');
-    expect(await serviceUser(dir, 0)).toEqual({ name: 'kit-connector', uid: 996, gids: new Set([995, 20]) });
-    expect(await serviceUser(dir, 1_000)).toBeUndefined();
-    expect(await serviceUser(join(dir, 'none'), 0)).toBeUndefined();
-  });
+  const dir = await makeDirectory();
+  await writeFile(join(dir, 'passwd'), 'root:x:0:0::/root:/bin/sh\nkit-connector:x:996:995::/:/bin/false\n');
+  await writeFile(join(dir, 'group'), 'dialout:x:20:tech,kit-connector\nvideo:x:44:tech\n');
+  expect(await serviceUser(dir, 0)).toEqual({ name: 'kit-connector', uid: 996, gids: new Set([995, 20]) });
+  expect(await serviceUser(dir, 1_000)).toBeUndefined();
+  expect(await serviceUser(join(dir, 'none'), 0)).toBeUndefined();
 });
 
 test('access to a file is judged by its folders, owner, groups and other users', async () => {
-  await withDirectory(async (dir) => {
-    const folder = join(dir, 'secrets');
-    const file = join(folder, 'gate');
-    await mkdir(folder);
-    await writeFile(file, 'secret');
-    await chmod(dir, 0o711);
-    const owner = { ...nobody, uid: process.getuid?.() ?? -1 };
-    const member = { ...nobody, gids: new Set([process.getgid?.() ?? -1]) };
-    const remedies = async (write: boolean) =>
-      Promise.all(
-        [owner, member, nobody].map(async (user) => (await lackOfRights(file, user, { write }))?.remedy),
-      );
-    await chmod(folder, 0o750);
-    await chmod(file, 0o640);
-    const enter = texts.move_or_open_folder('kit-connector', folder);
-    expect(await remedies(false)).toEqual([undefined, undefined, enter]);
-    await chmod(folder, 0o755);
-    expect(await remedies(false)).toEqual([undefined, undefined, texts.run_chgrp('kit-connector', file)]);
-    expect(await remedies(true)).toEqual([undefined, holding('dialout'), holding('dialout')]);
-    expect(await lackOfRights(join(dir, 'none'), nobody, { write: false })).toBeUndefined();
-  });
+  const dir = await makeDirectory();
+  const folder = join(dir, 'secrets');
+  const file = join(folder, 'gate');
+  await mkdir(folder);
+  await writeFile(file, 'secret');
+  await chmod(dir, 0o711);
+  const owner = { ...nobody, uid: process.getuid?.() ?? -1 };
+  const member = { ...nobody, gids: new Set([process.getgid?.() ?? -1]) };
+  const remedies = async (write: boolean) =>
+    Promise.all(
+      [owner, member, nobody].map(async (user) => (await lackOfRights(file, user, { write }))?.remedy),
+    );
+  await chmod(folder, 0o750);
+  await chmod(file, 0o640);
+  const enter = texts.move_or_open_folder('kit-connector', folder);
+  expect(await remedies(false)).toEqual([undefined, undefined, enter]);
+  await chmod(folder, 0o755);
+  expect(await remedies(false)).toEqual([undefined, undefined, texts.run_chgrp('kit-connector', file)]);
+  expect(await remedies(true)).toEqual([undefined, holding('dialout'), holding('dialout')]);
+  expect(await lackOfRights(join(dir, 'none'), nobody, { write: false })).toBeUndefined();
 });
 
 test('check tests whether the user of the service can write its state, not the user who runs it', async () => {
-  await withDirectory(async (dir) => {
-    const state_dir = join(dir, 'state');
-    await mkdir(state_dir);
-    await chmod(state_dir, 0o750);
-    await chmod(dir, 0o755);
-    const owner = { ...nobody, uid: process.getuid?.() ?? -1 };
-    await checkWritable({ state_dir }, 'config.yaml', owner);
-    await checkWritable({ state_dir: join(state_dir, 'not/yet') }, 'config.yaml', owner);
-    await checkWritable({ state_dir: state_dir_default }, 'config.yaml', nobody);
-    await expect(checkWritable({ state_dir }, 'config.yaml', nobody)).rejects.toMatchObject({
-      faults: [holding(`user kit-connector cannot write ${state_dir} (permission denied); run "chown`)],
-    });
+  const dir = await makeDirectory();
+  const state_dir = join(dir, 'state');
+  await mkdir(state_dir);
+  await chmod(state_dir, 0o750);
+  await chmod(dir, 0o755);
+  const owner = { ...nobody, uid: process.getuid?.() ?? -1 };
+  await checkWritable({ state_dir }, 'config.yaml', owner);
+  await checkWritable({ state_dir: join(state_dir, 'not/yet') }, 'config.yaml', owner);
+  await checkWritable({ state_dir: state_dir_default }, 'config.yaml', nobody);
+  await expect(checkWritable({ state_dir }, 'config.yaml', nobody)).rejects.toMatchObject({
+    faults: [holding(`user kit-connector cannot write ${state_dir} (permission denied); run "chown`)],
   });
 });
 
@@ -96,29 +90,27 @@ test('a path hidden by the sandbox of the service is reported before its permiss
 });
 
 test('a serial port is judged for the user of the service, where root asks', async () => {
-  await withDirectory(async (dir) => {
-    const path = join(dir, 'ttyACM0');
-    await writeFile(path, '');
-    const ports = [{ driver: 'drones', path }];
-    expect(await checkSerialPorts(ports, { proc: dir })).toMatchObject([{ level: 'ok' }]);
-    expect(await checkSerialPorts(ports, { user: nobody, proc: dir })).toMatchObject([
-      { level: 'fail', what: texts.serial_port('drones'), finding: holding('the service cannot access') },
-    ]);
-  });
+  const dir = await makeDirectory();
+  const path = join(dir, 'ttyACM0');
+  await writeFile(path, '');
+  const ports = [{ driver: 'drones', path }];
+  expect(await checkSerialPorts(ports, { proc: dir })).toMatchObject([{ level: 'ok' }]);
+  expect(await checkSerialPorts(ports, { user: nobody, proc: dir })).toMatchObject([
+    { level: 'fail', what: texts.serial_port('drones'), finding: holding('the service cannot access') },
+  ]);
 });
 
 test('a secret that the service cannot read is reported with the command that corrects it', async () => {
-  await withDirectory(async (dir) => {
-    const path = join(dir, 'gate');
-    await writeFile(path, 'secret', { mode: 0o600 });
-    expect(await checkSecretFiles([{ driver: 'cameras', path }], nobody)).toMatchObject([
-      { level: 'fail', what: 'secret of cameras', remedy: holding('/etc/kit-connector/secrets') },
-    ]);
-    await chmod(path, 0o644);
-    // A certificate is for everybody.
-    expect(await checkSecretFiles([{ driver: 'the broker', path, isPublic: true }])).toEqual([]);
-    expect(await checkSecretFiles([{ driver: 'the broker', path }])).toMatchObject([{ level: 'fail' }]);
-  });
+  const dir = await makeDirectory();
+  const path = join(dir, 'gate');
+  await writeFile(path, 'secret', { mode: 0o600 });
+  expect(await checkSecretFiles([{ driver: 'cameras', path }], nobody)).toMatchObject([
+    { level: 'fail', what: 'secret of cameras', remedy: holding('/etc/kit-connector/secrets') },
+  ]);
+  await chmod(path, 0o644);
+  // A certificate is for everybody.
+  expect(await checkSecretFiles([{ driver: 'the broker', path, isPublic: true }])).toEqual([]);
+  expect(await checkSecretFiles([{ driver: 'the broker', path }])).toMatchObject([{ level: 'fail' }]);
 });
 
 test('a port is fine while the daemon listens on it, and reported when another program or none does', async () => {
@@ -139,25 +131,24 @@ test('a port is fine while the daemon listens on it, and reported when another p
   } finally {
     server.close();
   }
-  await withDirectory(async (proc) => {
-    const hex = port.toString(16).toUpperCase().padStart(4, '0');
-    const row = (local: string, state: string): string =>
-      `   0: ${local}:${hex} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000 996 0 4711 1\n`;
-    await mkdir(join(proc, 'net'));
-    const table = async (...rows: readonly string[]) =>
-      writeFile(join(proc, 'net', 'tcp'), `head\n${rows.join('')}`);
-    await table(row('0100007F', '01'), row('0200007F', '0A'));
-    expect(await look(true, proc)).toMatchObject([{ level: 'warn', finding: texts.nothing_listens(place) }]);
-    expect(await look(false, proc)).toEqual([]);
-    for (const local of ['0100007F', '00000000']) {
-      await table(row(local, '0A'));
-      // Whose it is, only root sees.
-      expect(await look(true, proc)).toMatchObject([{ level: 'ok' }]);
-      expect(await look(false, proc)).toMatchObject([
-        { level: 'fail', finding: texts.port_used(place, 'another program') },
-      ]);
-    }
-  });
+  const proc = await makeDirectory();
+  const hex = port.toString(16).toUpperCase().padStart(4, '0');
+  const row = (local: string, state: string): string =>
+    `   0: ${local}:${hex} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000 996 0 4711 1\n`;
+  await mkdir(join(proc, 'net'));
+  const table = async (...rows: readonly string[]) =>
+    writeFile(join(proc, 'net', 'tcp'), `head\n${rows.join('')}`);
+  await table(row('0100007F', '01'), row('0200007F', '0A'));
+  expect(await look(true, proc)).toMatchObject([{ level: 'warn', finding: texts.nothing_listens(place) }]);
+  expect(await look(false, proc)).toEqual([]);
+  for (const local of ['0100007F', '00000000']) {
+    await table(row(local, '0A'));
+    // Whose it is, only root sees.
+    expect(await look(true, proc)).toMatchObject([{ level: 'ok' }]);
+    expect(await look(false, proc)).toMatchObject([
+      { level: 'fail', finding: texts.port_used(place, 'another program') },
+    ]);
+  }
 });
 
 test.each([
@@ -167,21 +158,20 @@ test.each([
   ['0x03 0x01', '0x03', 'fail', 'few spare blocks are left'],
   ['0x01 0x0b', '0x01', 'fail', 'has exceeded its rated life'],
 ])('flash that tells of its wear is judged by it: %s, %s', async (life, eol, level, words) => {
-  await withDirectory(async (dir) => {
-    const { dev } = await stat(dir);
-    const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & 0xfff00)];
-    const disk = join(dir, 'sys/devices/mmcblk0');
-    await mkdir(join(disk, 'mmcblk0p2'), { recursive: true });
-    await mkdir(join(disk, 'device'));
-    await mkdir(join(dir, 'sys/dev/block'), { recursive: true });
-    await symlink(join(disk, 'mmcblk0p2'), join(dir, `sys/dev/block/${major}:${minor}`));
-    expect(await checkWear(dir, join(dir, 'sys'))).toEqual([]);
-    await writeFile(join(disk, 'device/life_time'), `${life}\n`);
-    await writeFile(join(disk, 'device/pre_eol_info'), `${eol}\n`);
-    expect(await checkWear(dir, join(dir, 'sys'))).toMatchObject([
-      { level, what: 'disk wear', finding: holding(words) },
-    ]);
-  });
+  const dir = await makeDirectory();
+  const { dev } = await stat(dir);
+  const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & 0xfff00)];
+  const disk = join(dir, 'sys/devices/mmcblk0');
+  await mkdir(join(disk, 'mmcblk0p2'), { recursive: true });
+  await mkdir(join(disk, 'device'));
+  await mkdir(join(dir, 'sys/dev/block'), { recursive: true });
+  await symlink(join(disk, 'mmcblk0p2'), join(dir, `sys/dev/block/${major}:${minor}`));
+  expect(await checkWear(dir, join(dir, 'sys'))).toEqual([]);
+  await writeFile(join(disk, 'device/life_time'), `${life}\n`);
+  await writeFile(join(disk, 'device/pre_eol_info'), `${eol}\n`);
+  expect(await checkWear(dir, join(dir, 'sys'))).toMatchObject([
+    { level, what: 'disk wear', finding: holding(words) },
+  ]);
 });
 
 test('a remedy names the file that holds the secret on this machine', async () => {
@@ -193,8 +183,7 @@ test('a remedy names the file that holds the secret on this machine', async () =
     ca: texts.ca_place('/etc/credstore/kit-connector.mqtt-ca'),
     isBlind: true,
   });
-  await withDirectory(async (dir) => {
-    expect(await credentialStore(join(dir, 'none'))).toBe('none');
-    expect(await credentialStore(dir)).toBe('readable');
-  });
+  const dir = await makeDirectory();
+  expect(await credentialStore(join(dir, 'none'))).toBe('none');
+  expect(await credentialStore(dir)).toBe('readable');
 });

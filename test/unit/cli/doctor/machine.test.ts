@@ -4,7 +4,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { drivers } from '../../../../drivers/index.ts';
 import { checkClock, clockOffset, splitServer } from '../../../../src/cli/doctor/clock.ts';
 import { checkDisk } from '../../../../src/cli/doctor/disk.ts';
@@ -15,7 +15,7 @@ import { touchpointsOf } from '../../../../src/cli/doctor/touchpoints.ts';
 import { readConfig } from '../../../../src/kit/config/config.ts';
 import { diskMissing, withExt4, withTmpfs } from '../../../support/disk/disks.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
 import { texts as cliTexts } from '../../../../src/cli/texts.ts';
 
 const never = new AbortController().signal;
@@ -57,14 +57,11 @@ describe('the clock', () => {
       answerOf(question, 3_600_000, { stratum: 0 }),
       answerOf(question, 90_000),
     ]);
-    try {
-      const [, against] = await checkClock({ server, trusted: false }, never);
-      expect(against).toMatchObject({ level: 'fail', what: texts.clock_against(server) });
-      expect(against?.finding).toMatch(/^(?:89|90) s behind$/u);
-      expect(against?.remedy).toContain('timedatectl set-ntp true');
-    } finally {
-      socket.close();
-    }
+    onTestFinished(() => void socket.close());
+    const [, against] = await checkClock({ server, trusted: false }, never);
+    expect(against).toMatchObject({ level: 'fail', what: texts.clock_against(server) });
+    expect(against?.finding).toMatch(/^(?:89|90) s behind$/u);
+    expect(against?.remedy).toContain('timedatectl set-ntp true');
   });
 
   test('may be off by less than half a second, and a silent time server is a warning with its remedy', async () => {
@@ -101,14 +98,13 @@ function roomOf(bytes_min = 0) {
 
 describe('the disk', () => {
   test('the disk check writes a file where the daemon will make its directory, and removes it', async () => {
-    await withDirectory(async (dir) => {
-      const findings = await checkDisk(join(dir, 'not', 'made', 'yet'), roomOf());
-      expect(findings.map(({ level, what }) => [level, what])).toEqual([
-        ['ok', 'disk space'],
-        ['ok', 'disk write'],
-      ]);
-      expect(findings[0]?.finding).toContain(dir);
-    });
+    const dir = await makeDirectory();
+    const findings = await checkDisk(join(dir, 'not', 'made', 'yet'), roomOf());
+    expect(findings.map(({ level, what }) => [level, what])).toEqual([
+      ['ok', 'disk space'],
+      ['ok', 'disk write'],
+    ]);
+    expect(findings[0]?.finding).toContain(dir);
   });
 
   test.skipIf(diskMissing())('a full disk is found, with what to delete', async () => {
@@ -146,182 +142,176 @@ describe('serial ports', () => {
   });
 
   test('serial ports in use are reported with the name of the program, and fine once it has ended', async () => {
-    await withDirectory(async (dir) => {
-      const device = join(dir, 'ttyACM0');
-      const link = join(dir, 'by-id');
-      await writeFile(device, '');
-      await symlink(device, link);
-      const ports = [{ driver: 'drones', path: link }];
-      const holder = spawn(
-        process.execPath,
-        ['-e', 'fs.openSync(process.env.DEVICE); setInterval(() => 0, 1e6); console.log(1)'],
-        {
-          env: { DEVICE: device },
-          stdio: ['ignore', 'pipe', 'inherit'],
-        },
-      );
-      const gone = once(holder, 'close');
-      await once(holder.stdout, 'data');
-      const [held] = await checkSerialPorts(ports);
-      expect(held).toMatchObject({
-        level: 'warn',
-        finding: texts.port_used(link, `node (process ${holder.pid})`),
-      });
-      holder.kill();
-      await gone;
-      expect((await checkSerialPorts(ports))[0]?.level).toBe('ok');
+    const dir = await makeDirectory();
+    const device = join(dir, 'ttyACM0');
+    const link = join(dir, 'by-id');
+    await writeFile(device, '');
+    await symlink(device, link);
+    const ports = [{ driver: 'drones', path: link }];
+    const holder = spawn(
+      process.execPath,
+      ['-e', 'fs.openSync(process.env.DEVICE); setInterval(() => 0, 1e6); console.log(1)'],
+      {
+        env: { DEVICE: device },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    const gone = once(holder, 'close');
+    await once(holder.stdout, 'data');
+    const [held] = await checkSerialPorts(ports);
+    expect(held).toMatchObject({
+      level: 'warn',
+      finding: texts.port_used(link, `node (process ${holder.pid})`),
     });
+    holder.kill();
+    await gone;
+    expect((await checkSerialPorts(ports))[0]?.level).toBe('ok');
   });
 
   test('serial ports that the daemon uses are not reported', async () => {
-    await withDirectory(async (dir) => {
-      const device = join(dir, 'ttyACM0');
-      await writeFile(device, '');
-      await mkdir(join(dir, 'proc', '77', 'fd'), { recursive: true });
-      await symlink(device, join(dir, 'proc', '77', 'fd', '3'));
-      const command = join(dir, 'proc', '77', 'cmdline');
-      await writeFile(command, '/usr/lib/kit-connector/node\0run\0');
-      const look = async () =>
-        (await checkSerialPorts([{ driver: 'drones', path: device }], { proc: join(dir, 'proc') }))[0];
-      expect((await look())?.level).toBe('ok');
-      await writeFile(command, '/usr/sbin/ModemManager\0');
-      expect(await look()).toMatchObject({
-        level: 'warn',
-        finding: texts.port_used(device, 'ModemManager (process 77)'),
-      });
+    const dir = await makeDirectory();
+    const device = join(dir, 'ttyACM0');
+    await writeFile(device, '');
+    await mkdir(join(dir, 'proc', '77', 'fd'), { recursive: true });
+    await symlink(device, join(dir, 'proc', '77', 'fd', '3'));
+    const command = join(dir, 'proc', '77', 'cmdline');
+    await writeFile(command, '/usr/lib/kit-connector/node\0run\0');
+    const look = async () =>
+      (await checkSerialPorts([{ driver: 'drones', path: device }], { proc: join(dir, 'proc') }))[0];
+    expect((await look())?.level).toBe('ok');
+    await writeFile(command, '/usr/sbin/ModemManager\0');
+    expect(await look()).toMatchObject({
+      level: 'warn',
+      finding: texts.port_used(device, 'ModemManager (process 77)'),
     });
   });
 });
 
 describe('files', () => {
   test('files that others can change and secrets that others can read are reported with the command that corrects them', async () => {
-    await withDirectory(async (dir) => {
-      const file = join(dir, 'config.yaml');
-      const levels = async (text: string, mode: number) => {
-        await writeFile(file, text);
-        await chmod(file, mode);
-        return checkConfigFile(file);
-      };
-      expect((await levels('password_file: x\n', 0o644))[0]?.level).toBe('ok');
-      expect((await levels('password: x\n', 0o640))[0]?.level).toBe('ok');
-      expect(await levels('  password: x\n', 0o644)).toMatchObject([
-        { level: 'warn', remedy: texts.run_chmod(file) },
-      ]);
-      expect(await levels('url: rtsp://me:you@1.2.3.4/\n', 0o644)).toMatchObject([{ level: 'warn' }]);
-      expect(await levels('', 0o666)).toMatchObject([{ level: 'fail', remedy: texts.run_chmod_write(file) }]);
-      expect(await checkConfigFile(join(dir, 'none'))).toEqual([]);
-    });
+    const dir = await makeDirectory();
+    const file = join(dir, 'config.yaml');
+    const levels = async (text: string, mode: number) => {
+      await writeFile(file, text);
+      await chmod(file, mode);
+      return checkConfigFile(file);
+    };
+    expect((await levels('password_file: x\n', 0o644))[0]?.level).toBe('ok');
+    expect((await levels('password: x\n', 0o640))[0]?.level).toBe('ok');
+    expect(await levels('  password: x\n', 0o644)).toMatchObject([
+      { level: 'warn', remedy: texts.run_chmod(file) },
+    ]);
+    expect(await levels('url: rtsp://me:you@1.2.3.4/\n', 0o644)).toMatchObject([{ level: 'warn' }]);
+    expect(await levels('', 0o666)).toMatchObject([{ level: 'fail', remedy: texts.run_chmod_write(file) }]);
+    expect(await checkConfigFile(join(dir, 'none'))).toEqual([]);
   });
 
   test('files of camera passwords must exist, have content and be closed to others', async () => {
-    await withDirectory(async (dir) => {
-      const path = (name: string): string => join(dir, name);
-      await writeFile(path('open'), 'x', { mode: 0o644 });
-      await writeFile(path('good'), 'x', { mode: 0o600 });
-      await writeFile(path('empty'), '', { mode: 0o600 });
-      const found = await checkSecretFiles(
-        ['open', 'good', 'empty', 'none'].map((name) => ({ driver: 'cameras', path: path(name) })),
-      );
-      expect(found.map(({ level, remedy }) => [level, remedy])).toEqual([
-        ['fail', texts.run_chmod(path('open'))],
-        ['fail', texts.write_secret],
-        ['fail', texts.write_readable_secret],
-      ]);
-    });
+    const dir = await makeDirectory();
+    const path = (name: string): string => join(dir, name);
+    await writeFile(path('open'), 'x', { mode: 0o644 });
+    await writeFile(path('good'), 'x', { mode: 0o600 });
+    await writeFile(path('empty'), '', { mode: 0o600 });
+    const found = await checkSecretFiles(
+      ['open', 'good', 'empty', 'none'].map((name) => ({ driver: 'cameras', path: path(name) })),
+    );
+    expect(found.map(({ level, remedy }) => [level, remedy])).toEqual([
+      ['fail', texts.run_chmod(path('open'))],
+      ['fail', texts.write_secret],
+      ['fail', texts.write_readable_secret],
+    ]);
   });
 });
 
 test('ports, hosts and secrets are found in the options of every driver, with the ports that they leave out', async () => {
-  await withDirectory(async (dir) => {
-    const file = join(dir, 'config.yaml');
-    const camera = { username: 'u', password_file: '/secrets/gate' };
-    const value = {
-      kit_id: '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10',
-      drivers: [
-        { driver: 'location', options: { gpsd: {} } },
-        {
-          driver: 'mavlink',
-          name: 'drones',
-          options: {
-            links: [
-              { kind: 'serial', path: '/dev/ttyACM0' },
-              { kind: 'udp_listen', host: '127.0.0.1', port: 14_550 },
-              { kind: 'tcp_client', host: '10.0.0.9', port: 5_761 },
-            ],
-            endpoints: [
-              { kind: 'tcp_listen', port: 5_770 },
-              { kind: 'udp_listen', host: '10.0.0.1', port: 14_560 },
-              { kind: 'tcp_client', host: '10.0.0.8', port: 5_772 },
-              { kind: 'udp_client', host: '10.0.0.8', port: 14_550 },
-            ],
-          },
+  const dir = await makeDirectory();
+  const file = join(dir, 'config.yaml');
+  const camera = { username: 'u', password_file: '/secrets/gate' };
+  const value = {
+    kit_id: '3f0c1f6e-52a4-4c0e-9d6b-1f2a7c9e4b10',
+    drivers: [
+      { driver: 'location', options: { gpsd: {} } },
+      {
+        driver: 'mavlink',
+        name: 'drones',
+        options: {
+          links: [
+            { kind: 'serial', path: '/dev/ttyACM0' },
+            { kind: 'udp_listen', host: '127.0.0.1', port: 14_550 },
+            { kind: 'tcp_client', host: '10.0.0.9', port: 5_761 },
+          ],
+          endpoints: [
+            { kind: 'tcp_listen', port: 5_770 },
+            { kind: 'udp_listen', host: '10.0.0.1', port: 14_560 },
+            { kind: 'tcp_client', host: '10.0.0.8', port: 5_772 },
+            { kind: 'udp_client', host: '10.0.0.8', port: 14_550 },
+          ],
         },
-        {
-          driver: 'onvif',
-          options: {
-            cameras: [
-              { name: 'Gate', host: '10.0.0.5', ...camera },
-              { name: 'Yard', host: '10.0.0.6', tls: {} },
-            ],
-          },
+      },
+      {
+        driver: 'onvif',
+        options: {
+          cameras: [
+            { name: 'Gate', host: '10.0.0.5', ...camera },
+            { name: 'Yard', host: '10.0.0.6', tls: {} },
+          ],
         },
-        {
-          driver: 'vendorcam',
-          options: { hosts: [{ name: 'Door', host: '10.0.0.7', password_file: '/secrets/door' }] },
-        },
-      ],
-    };
-    await writeFile(file, JSON.stringify(value));
-    const config = await readConfig(file, { drivers, credentials_dir: undefined });
-    // What of them is missing is a fault of the configuration; here it is what the doctor looks at.
-    const sections = {
-      broker: { key_file: 'key', ca_file: 'ca', urls: [{ url: 'mqtts://b', password_file: '/secrets/b' }] },
-      metrics: { listen: '0.0.0.0:9464', token_file: 'token', tls: { cert_file: 'cert', key_file: 'key' } },
-    };
-    const named = touchpointsOf(sections, [], '/etc/kit').secrets;
-    expect(named.map(({ driver, path, isPublic = false }) => [driver, path, isPublic])).toEqual([
-      ['the broker', '/etc/kit/key', false],
-      ['the broker', '/etc/kit/ca', true],
-      ['the broker', '/secrets/b', false],
-      ['the metrics', '/etc/kit/token', false],
-      ['the metrics', '/etc/kit/cert', true],
-      ['the metrics', '/etc/kit/key', false],
-    ]);
-    expect(touchpointsOf(value, config.drivers, '/etc/kit')).toEqual({
-      ports: [{ driver: 'drones', path: '/dev/ttyACM0' }],
-      hosts: [
-        { driver: 'location', host: '127.0.0.1', port: 2_947 },
-        { driver: 'drones', host: '10.0.0.9', port: 5_761 },
-        { driver: 'drones', host: '10.0.0.8', port: 5_772 },
-        { driver: 'onvif', name: 'Gate', host: '10.0.0.5', port: 80 },
-        { driver: 'onvif', name: 'Yard', host: '10.0.0.6', port: 443 },
-        { driver: 'vendorcam', name: 'Door', host: '10.0.0.7', port: 443 },
-      ],
-      secrets: [
-        { driver: 'onvif', path: '/secrets/gate' },
-        { driver: 'vendorcam', path: '/secrets/door' },
-      ],
-      listeners: [
-        { what: 'driver drones', protocol: 'udp', host: '127.0.0.1', port: 14_550 },
-        { what: 'driver drones', protocol: 'tcp', host: '127.0.0.1', port: 5_770 },
-        { what: 'driver drones', protocol: 'udp', host: '10.0.0.1', port: 14_560 },
-      ],
-    });
+      },
+      {
+        driver: 'vendorcam',
+        options: { hosts: [{ name: 'Door', host: '10.0.0.7', password_file: '/secrets/door' }] },
+      },
+    ],
+  };
+  await writeFile(file, JSON.stringify(value));
+  const config = await readConfig(file, { drivers, credentials_dir: undefined });
+  // What of them is missing is a fault of the configuration; here it is what the doctor looks at.
+  const sections = {
+    broker: { key_file: 'key', ca_file: 'ca', urls: [{ url: 'mqtts://b', password_file: '/secrets/b' }] },
+    metrics: { listen: '0.0.0.0:9464', token_file: 'token', tls: { cert_file: 'cert', key_file: 'key' } },
+  };
+  const named = touchpointsOf(sections, [], '/etc/kit').secrets;
+  expect(named.map(({ driver, path, isPublic = false }) => [driver, path, isPublic])).toEqual([
+    ['the broker', '/etc/kit/key', false],
+    ['the broker', '/etc/kit/ca', true],
+    ['the broker', '/secrets/b', false],
+    ['the metrics', '/etc/kit/token', false],
+    ['the metrics', '/etc/kit/cert', true],
+    ['the metrics', '/etc/kit/key', false],
+  ]);
+  expect(touchpointsOf(value, config.drivers, '/etc/kit')).toEqual({
+    ports: [{ driver: 'drones', path: '/dev/ttyACM0' }],
+    hosts: [
+      { driver: 'location', host: '127.0.0.1', port: 2_947 },
+      { driver: 'drones', host: '10.0.0.9', port: 5_761 },
+      { driver: 'drones', host: '10.0.0.8', port: 5_772 },
+      { driver: 'onvif', name: 'Gate', host: '10.0.0.5', port: 80 },
+      { driver: 'onvif', name: 'Yard', host: '10.0.0.6', port: 443 },
+      { driver: 'vendorcam', name: 'Door', host: '10.0.0.7', port: 443 },
+    ],
+    secrets: [
+      { driver: 'onvif', path: '/secrets/gate' },
+      { driver: 'vendorcam', path: '/secrets/door' },
+    ],
+    listeners: [
+      { what: 'driver drones', protocol: 'udp', host: '127.0.0.1', port: 14_550 },
+      { what: 'driver drones', protocol: 'tcp', host: '127.0.0.1', port: 5_770 },
+      { what: 'driver drones', protocol: 'udp', host: '10.0.0.1', port: 14_560 },
+    ],
   });
 });
 
 test('the journal is named when this user may not read it, with the group that may', async () => {
-  await withDirectory(async (dir) => {
-    const folder = join(dir, 'machine');
-    await mkdir(folder);
-    const asked: string[] = [];
-    const denied = async (file: string): Promise<boolean> => asked.push(file) > 0;
-    expect(await checkJournal([join(dir, 'none'), dir], denied)).toEqual([
-      { level: 'ok', what: 'journal', finding: texts.journal_denied, remedy: texts.join_adm },
-    ]);
-    expect(asked).toEqual([join(folder, 'system.journal')]);
-    expect(await checkJournal([dir])).toEqual([]);
-    await writeFile(join(folder, 'system.journal'), '');
-    expect(await checkJournal([dir])).toEqual([]);
-  });
+  const dir = await makeDirectory();
+  const folder = join(dir, 'machine');
+  await mkdir(folder);
+  const asked: string[] = [];
+  const denied = async (file: string): Promise<boolean> => asked.push(file) > 0;
+  expect(await checkJournal([join(dir, 'none'), dir], denied)).toEqual([
+    { level: 'ok', what: 'journal', finding: texts.journal_denied, remedy: texts.join_adm },
+  ]);
+  expect(asked).toEqual([join(folder, 'system.journal')]);
+  expect(await checkJournal([dir])).toEqual([]);
+  await writeFile(join(folder, 'system.journal'), '');
+  expect(await checkJournal([dir])).toEqual([]);
 });

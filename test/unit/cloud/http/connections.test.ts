@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { networkOf } from '../../../../src/cloud/access/proxies.ts';
 import { address_connections_max } from '../../../../src/cloud/http/server/http-server.ts';
 import { kit_id } from '../../../support/contract-samples.ts';
@@ -58,14 +58,11 @@ describe('connections', () => {
     'of %s that send 1,100 half requests do not disturb another client, nor its open connection',
     async (attacker) => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      try {
-        expect(await ask('127.0.0.2', agent)).toBe(200);
-        await halfRequests(attacker, 1_100);
-        for (let n = 0; n < 5; n += 1) expect(await ask('127.0.0.2', agent)).toBe(200);
-        expect(await ask('127.0.0.3')).toBe(200);
-      } finally {
-        agent.destroy();
-      }
+      onTestFinished(() => agent.destroy());
+      expect(await ask('127.0.0.2', agent)).toBe(200);
+      await halfRequests(attacker, 1_100);
+      for (let n = 0; n < 5; n += 1) expect(await ask('127.0.0.2', agent)).toBe(200);
+      expect(await ask('127.0.0.3')).toBe(200);
     },
   );
 

@@ -2,7 +2,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FetchSource, PMTiles } from 'pmtiles';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { kit_id } from '../../../support/contract-samples.ts';
 import { pmtilesArchive } from '../../../support/service/pmtiles-archive.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
@@ -60,12 +60,9 @@ describe('GET /api/map', () => {
   it('returns null where no map is configured', async () => {
     const other = await startServiceLab(kit_id);
     const headers = { 'x-api-key': other.key };
-    try {
-      expect(await (await fetch(`${other.url}/api/map`, { headers })).json()).toEqual({ archive: null });
-      expect((await fetch(other.url + path, { headers })).status).toBe(404);
-    } finally {
-      await other.stop();
-    }
+    onTestFinished(async () => other.stop());
+    expect(await (await fetch(`${other.url}/api/map`, { headers })).json()).toEqual({ archive: null });
+    expect((await fetch(other.url + path, { headers })).status).toBe(404);
   });
 
   it.each([

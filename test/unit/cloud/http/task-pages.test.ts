@@ -1,5 +1,5 @@
 /** Lists of tasks whose results are large: pages of limited size, of which the service holds each until its client has read it. */
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { assetId } from '../../../../src/contract/identity.ts';
 import { channels } from '../../../../src/contract/topics.ts';
@@ -26,14 +26,11 @@ async function publishLarge({ publish }: Pick<Awaited<ReturnType<typeof startSer
 
 it('are all among the latest ones that a replica sends again', async () => {
   const lab = await startServiceLab(kit_id);
-  try {
-    await publishLarge(lab);
-    const found = await latestTasks(lab.store, kit_id, count);
-    expect(found.map(({ task_id }) => task_id).sort()).toEqual([...ids].sort());
-    expect(await latestTasks(lab.store, kit_id, 3)).toEqual(found.slice(0, 3));
-  } finally {
-    await lab.stop();
-  }
+  onTestFinished(async () => lab.stop());
+  await publishLarge(lab);
+  const found = await latestTasks(lab.store, kit_id, count);
+  expect(found.map(({ task_id }) => task_id).sort()).toEqual([...ids].sort());
+  expect(await latestTasks(lab.store, kit_id, 3)).toEqual(found.slice(0, 3));
 });
 
 it(
@@ -41,24 +38,21 @@ it(
   { tags: 'long' },
   async () => {
     const lab = await startServiceLab(kit_id);
-    try {
-      await publishLarge(lab);
-      const seen: string[] = [];
-      let cursor: string | undefined;
-      do {
-        const query = `limit=200${cursor === undefined ? '' : `&cursor=${cursor}`}`;
-        const answer = await fetch(`${lab.url}/api/kits/${kit_id}/tasks?${query}`, {
-          headers: { 'x-api-key': lab.key },
-        });
-        const text = await answer.text();
-        expect(text.length).toBeLessThan(2_500_000);
-        const { tasks, next_cursor } = page.parse(JSON.parse(text));
-        seen.push(...tasks.map(({ id }) => id));
-        cursor = next_cursor;
-      } while (cursor !== undefined);
-      expect(seen.sort()).toEqual([...ids].sort());
-    } finally {
-      await lab.stop();
-    }
+    onTestFinished(async () => lab.stop());
+    await publishLarge(lab);
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = `limit=200${cursor === undefined ? '' : `&cursor=${cursor}`}`;
+      const answer = await fetch(`${lab.url}/api/kits/${kit_id}/tasks?${query}`, {
+        headers: { 'x-api-key': lab.key },
+      });
+      const text = await answer.text();
+      expect(text.length).toBeLessThan(2_500_000);
+      const { tasks, next_cursor } = page.parse(JSON.parse(text));
+      seen.push(...tasks.map(({ id }) => id));
+      cursor = next_cursor;
+    } while (cursor !== undefined);
+    expect(seen.sort()).toEqual([...ids].sort());
   },
 );

@@ -1,6 +1,6 @@
 /** The snapshot of a kit with large feeds and many assets: bounded, since the service holds all of it for a client that does not read. */
 import { once } from 'node:events';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { assetId } from '../../../../src/contract/identity.ts';
 import { channels } from '../../../../src/contract/topics.ts';
@@ -48,16 +48,13 @@ it('is followed by what it has no room for, in separate frames', { tags: 'long' 
     sizes.push(raw.length);
     see(serverFrame.parse(JSON.parse(raw.toString('utf8'))));
   });
-  try {
-    await once(socket, 'open');
-    socket.send(JSON.stringify({ type: 'subscribe', assets: '*' }));
-    await eventually('every feed has come', () => feeds_seen.size === assets.length * feeds.length);
-    expect([...assets_seen].sort()).toEqual([...assets].sort());
-    expect([...commands_seen].sort()).toEqual([...assets].sort());
-    expect(Math.max(...sizes)).toBeLessThan(1_200_000);
-    // Each of them once.
-    expect(sizes.length).toBeLessThan(1 + assets.length * (2 + feeds.length));
-  } finally {
-    socket.terminate();
-  }
+  onTestFinished(() => socket.terminate());
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'subscribe', assets: '*' }));
+  await eventually('every feed has come', () => feeds_seen.size === assets.length * feeds.length);
+  expect([...assets_seen].sort()).toEqual([...assets].sort());
+  expect([...commands_seen].sort()).toEqual([...assets].sort());
+  expect(Math.max(...sizes)).toBeLessThan(1_200_000);
+  // Each of them once.
+  expect(sizes.length).toBeLessThan(1 + assets.length * (2 + feeds.length));
 });

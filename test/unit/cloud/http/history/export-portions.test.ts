@@ -1,6 +1,6 @@
 /** What an export makes in one turn, and so holds for a client that reads slowly; and what it still gives once that is erased. */
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { HistoryOperations } from '../../../../../src/cloud/history/reading/operations.ts';
 import type { Env } from '../../../../../src/cloud/http/context.ts';
 import { exportRoutes, portion_chars } from '../../../../../src/cloud/http/history/export.ts';
@@ -81,20 +81,15 @@ it('reads pages of about a megabyte, however much there is: a client may take mi
   });
   await store.commit(messages, start_ms);
   const read = vi.spyOn(HistoryOperations.prototype, 'page');
-  try {
-    let bytes = 0;
-    for await (const { length } of await exported('ndjson')) bytes += length;
-    expect(bytes).toBeGreaterThan(30 * large_chars);
-    const pages = await Promise.all(
-      read.mock.results.map(async ({ value }) => value as ReturnType<HistoryOperations['page']>),
-    );
-    const sizes = pages.map(({ messages: of_page }) =>
-      of_page.reduce((sum, { data }) => sum + data.length, 0),
-    );
-    expect(Math.max(...sizes)).toBeLessThan(1_300_000);
-  } finally {
-    read.mockRestore();
-  }
+  onTestFinished(() => read.mockRestore());
+  let bytes = 0;
+  for await (const { length } of await exported('ndjson')) bytes += length;
+  expect(bytes).toBeGreaterThan(30 * large_chars);
+  const pages = await Promise.all(
+    read.mock.results.map(async ({ value }) => value as ReturnType<HistoryOperations['page']>),
+  );
+  const sizes = pages.map(({ messages: of_page }) => of_page.reduce((sum, { data }) => sum + data.length, 0));
+  expect(Math.max(...sizes)).toBeLessThan(1_300_000);
 });
 
 it('gives nothing of what was erased while its client took a portion, though it had read it before', async () => {
