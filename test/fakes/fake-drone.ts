@@ -2,7 +2,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { EventEmitter } from 'node:events';
 import { stx_v2 } from '../../drivers/mavlink/wire/frame.ts';
-import { type Decoded, encode, type Messages } from '../../drivers/mavlink/wire/messages.ts';
+import { blank, type Decoded, encode, type Messages } from '../../drivers/mavlink/wire/messages.ts';
 import { mode_names, modeNumbers } from '../../drivers/mavlink/vehicles/modes.ts';
 import type { SignFrame } from '../../drivers/mavlink/wire/signing.ts';
 import { type Answer } from '../../drivers/mavlink/sim/answers.ts';
@@ -212,15 +212,8 @@ export class FakeDrone extends SimVehicle {
 
   /** The part of the vehicle that is not its autopilot. */
   beatCamera(): void {
-    const about = {
-      custom_mode: 0,
-      type: 30,
-      autopilot: 8,
-      base_mode: 0,
-      system_status: 4,
-      mavlink_version: 3,
-    };
-    this.send('HEARTBEAT', about, camera_component);
+    const about = { type: 30, autopilot: 8, system_status: 4, mavlink_version: 3 };
+    this.send('HEARTBEAT', { ...blank('HEARTBEAT'), ...about }, camera_component);
   }
 
   /** A telemetry radio puts its report into the stream under its own name. */
@@ -244,8 +237,7 @@ export class FakeDrone extends SimVehicle {
   #sendEvent(sequence: number): void {
     const event = this.events[sequence];
     if (!event) return;
-    const to = { destination_component: 0, destination_system: 0 };
-    this.send('EVENT', { ...event, ...to, event_time_boot_ms: 0, sequence });
+    this.send('EVENT', { ...blank('EVENT'), ...event, sequence });
   }
 
   #sendEvents({ first_sequence, last_sequence }: Messages['REQUEST_EVENT']): void {
@@ -277,12 +269,8 @@ export class FakeDrone extends SimVehicle {
 
   #listModes(): Answer {
     for (const [index, mode] of this.modes.entries()) {
-      const place = {
-        number_modes: this.modes.length,
-        mode_index: index + 1,
-        properties: 0,
-      };
-      this.send('AVAILABLE_MODES', { standard_mode: 0, ...mode, ...place });
+      const place = { number_modes: this.modes.length, mode_index: index + 1 };
+      this.send('AVAILABLE_MODES', { ...blank('AVAILABLE_MODES'), ...mode, ...place });
     }
     return { result: 0 };
   }
@@ -355,38 +343,20 @@ export class FakeDrone extends SimVehicle {
     const { streams = [], camera_device_id = 0 } = camera;
     if (param1 !== 269) return;
     for (const [index, stream] of streams.entries()) {
-      const size = {
-        framerate: 30,
-        bitrate: 0,
-        resolution_h: 1920,
-        resolution_v: 1080,
-        rotation: 0,
-        hfov: 0,
-      };
-      const about = { stream_id: index + 1, count: streams.length, flags: 1, type: 0, name: '', encoding: 1 };
-      const fields = { uri: '', ...size, ...about, camera_device_id, ...stream };
+      const size = { framerate: 30, resolution_h: 1920, resolution_v: 1080 };
+      const about = { stream_id: index + 1, count: streams.length, flags: 1, encoding: 1, camera_device_id };
+      const fields = { ...blank('VIDEO_STREAM_INFORMATION'), ...size, ...about, ...stream };
       if (param2 === 0 || param2 === fields.stream_id) this.send('VIDEO_STREAM_INFORMATION', fields, compid);
     }
   }
 
   #describeCamera(camera: FakeCamera, compid?: number): void {
-    const numbers = {
-      time_boot_ms: 0,
-      firmware_version: 0,
-      focal_length: Number.NaN,
-      sensor_size_h: Number.NaN,
-    };
-    const more = {
-      sensor_size_v: Number.NaN,
-      flags: 0,
-      resolution_h: 0,
-      resolution_v: 0,
-      cam_definition_version: 0,
-    };
+    const unknown = { focal_length: Number.NaN, sensor_size_h: Number.NaN, sensor_size_v: Number.NaN };
     const { vendor: vendor_name, model: model_name, lens_id = 0, camera_device_id = 0 } = camera;
+    const about = { vendor_name, model_name, lens_id, camera_device_id };
     const { gimbal_device_id = 0 } = camera;
-    const rest = { lens_id, cam_definition_uri: '', gimbal_device_id, camera_device_id };
-    this.send('CAMERA_INFORMATION', { ...numbers, ...more, ...rest, vendor_name, model_name }, compid);
+    const fields = { ...blank('CAMERA_INFORMATION'), ...unknown, ...about, gimbal_device_id };
+    this.send('CAMERA_INFORMATION', fields, compid);
   }
 
   override send<K extends keyof Messages>(name: K, fields: Messages[K], from_compid?: number): void {
@@ -500,9 +470,8 @@ export class FakeDrone extends SimVehicle {
 }
 
 function request(command: number, fields: Partial<Messages['COMMAND_LONG']>): CommandMessage {
-  const none = { param1: 0, param2: 0, param3: 0, param4: 0, param5: 0, param6: 0, param7: 0 };
-  const target = { target_system: 1, target_component: 1, confirmation: 0 };
-  return { name: 'COMMAND_LONG', fields: { ...none, ...target, command, ...fields } };
+  const target = { target_system: 1, target_component: 1 };
+  return { name: 'COMMAND_LONG', fields: { ...blank('COMMAND_LONG'), ...target, command, ...fields } };
 }
 
 function idOf(name: keyof Messages): number {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { parseDatagram, StreamFramer } from '../../drivers/mavlink/wire/framer.ts';
 import type { FrameView } from '../../drivers/mavlink/wire/frame.ts';
-import { decode, type Decoded, encode, type Messages } from '../../drivers/mavlink/wire/messages.ts';
+import { blank, decode, type Decoded, encode, type Messages } from '../../drivers/mavlink/wire/messages.ts';
 
 export interface StationOptions {
   readonly kind: 'udp' | 'tcp';
@@ -58,15 +58,8 @@ export class FakeStation {
   }
 
   beat(): void {
-    const about = {
-      custom_mode: 0,
-      type: 6,
-      autopilot: 8,
-      base_mode: 0,
-      system_status: 4,
-      mavlink_version: 3,
-    };
-    this.send('HEARTBEAT', about);
+    const about = { type: 6, autopilot: 8, system_status: 4, mavlink_version: 3 };
+    this.send('HEARTBEAT', { ...blank('HEARTBEAT'), ...about });
   }
 
   send<K extends keyof Messages>(name: K, fields: Messages[K]): Uint8Array {
@@ -79,9 +72,8 @@ export class FakeStation {
 
   /** Sends a COMMAND_LONG. */
   command(command: number, target_system = 1, param1 = 0): Uint8Array {
-    const rest = { param2: 0, param3: 0, param4: 0, param5: 0, param6: 0, param7: 0 };
-    const to = { target_system, target_component: 1, confirmation: 0 };
-    return this.send('COMMAND_LONG', { command, param1, ...rest, ...to });
+    const to = { target_system, target_component: 1 };
+    return this.send('COMMAND_LONG', { ...blank('COMMAND_LONG'), command, param1, ...to });
   }
 
   sendRaw(bytes: Uint8Array): void {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { texts as command_texts } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { texts } from '../../../../../drivers/mavlink/missions/texts.ts';
 import { StoredMissions } from '../../../../../drivers/mavlink/vehicles/stored-missions.ts';
+import { blank } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { autopilots } from '../commands/commands-lab.ts';
 import type { MavlinkLab } from '../mavlink-lab.ts';
 import { placeAt, planFile, simpleItem, waypoint, withMission } from './mission-lab.ts';
@@ -95,14 +96,7 @@ describe.concurrent('A stored mission', () => {
     await withMission({ airborne: false }, async (lab, drone) => {
       await lab.command('upload_mission', { plan });
       drone.stopStream('MISSION_CURRENT');
-      const about = {
-        total: 5,
-        mission_state: 0,
-        mission_mode: 0,
-        mission_id: 0,
-        fence_id: 0,
-        rally_points_id: 0,
-      };
+      const about = { ...blank('MISSION_CURRENT'), total: 5 };
       drone.send('MISSION_CURRENT', { ...about, seq: 2 });
       expect(await lab.sees('mission', ({ state }) => state === null)).toMatchObject({ progress_pct: null });
       drone.send('MISSION_ITEM_REACHED', { seq: 1 });

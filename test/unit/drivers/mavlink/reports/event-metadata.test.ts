@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { EventMetadata } from '../../../../../drivers/mavlink/reports/metadata-fetch.ts';
 import { eventId, type VehicleEvent } from '../../../../../drivers/mavlink/reports/px4-events.ts';
+import { blank } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { unpackXz } from '../../../../../drivers/mavlink/wire/xz.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { VehicleFiles } from '../../../../fakes/vehicle-files.ts';
@@ -18,11 +19,8 @@ const json = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode
 const bytes_max = 1_000_000;
 
 const eventOf = (name: string, bytes: readonly number[]): VehicleEvent => ({
+  ...blank('EVENT'),
   id: eventId(name),
-  event_time_boot_ms: 0,
-  sequence: 0,
-  destination_component: 0,
-  destination_system: 0,
   log_levels: 0x22,
   arguments: [...bytes, ...Array.from({ length: 40 - bytes.length }, () => 0)],
 });

@@ -1,29 +1,11 @@
 /** What counts as a crashed multicopter: an angle that none hovers at, kept for 3 s without moving. */
 import { expect, it } from 'vitest';
 import { Overturned } from '../../../../../drivers/mavlink/reports/overturned.ts';
-import type { Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { blank } from '../../../../../drivers/mavlink/wire/messages.ts';
 
 const degrees = Math.PI / 180;
-const attitude: Messages['ATTITUDE'] = {
-  time_boot_ms: 0,
-  roll: 0,
-  pitch: 0,
-  yaw: 0,
-  rollspeed: 0,
-  pitchspeed: 0,
-  yawspeed: 0,
-};
-const position: Messages['GLOBAL_POSITION_INT'] = {
-  time_boot_ms: 0,
-  lat: 47_0000000,
-  lon: 8_0000000,
-  alt: 488_000,
-  relative_alt: 0,
-  vx: 0,
-  vy: 0,
-  vz: 0,
-  hdg: 0,
-};
+const attitude = blank('ATTITUDE');
+const position = { ...blank('GLOBAL_POSITION_INT'), lat: 47_0000000, lon: 8_0000000, alt: 488_000 };
 
 interface Shown {
   readonly roll_deg?: number;

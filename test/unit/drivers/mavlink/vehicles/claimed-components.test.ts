@@ -1,5 +1,6 @@
 /** Components of vehicles on an open network, on which anyone can claim to be one. */
 import { describe, expect, it } from 'vitest';
+import { blank } from '../../../../../drivers/mavlink/wire/messages.ts';
 
 import {
   assets,
@@ -12,7 +13,6 @@ import {
   receive,
   registry,
   show,
-  unnamed,
   useRegistry,
 } from './registry-lab.ts';
 
@@ -66,7 +66,11 @@ describe('Components that a stranger claims for a vehicle', () => {
     const own = { sysid: 7, compid: 100 };
     receive('10.9.9.9:14550', own, 'HEARTBEAT', camera);
     const claimFrom = (peer: string, vendor_name: string): void =>
-      receive(peer, own, 'COMPONENT_INFORMATION_BASIC', { ...unnamed, vendor_name, model_name: 'Eye' });
+      receive(peer, own, 'COMPONENT_INFORMATION_BASIC', {
+        ...blank('COMPONENT_INFORMATION_BASIC'),
+        vendor_name,
+        model_name: 'Eye',
+      });
     claimFrom('10.6.6.6:14550', 'Stranger');
     claimFrom('10.9.9.9:14550', 'Maker');
     const announced = JSON.stringify(lab.outbox.drafts);

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { texts as refusals } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { command_names } from '../../../../../drivers/mavlink/options.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
+import { blank } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { every, sleep } from '../../../../../src/platform/time.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { FakeDrone } from '../../../../fakes/fake-drone.ts';
@@ -151,14 +152,8 @@ const rows: readonly Row[] = [
     what: 'heartbeats of another program with its ids (ArduPilot#7088)',
     later: ({ drone, signal }) =>
       every(500, signal, () => {
-        const beat = {
-          type: 18,
-          autopilot: 8,
-          base_mode: 0,
-          custom_mode: 0,
-          system_status: 4,
-          mavlink_version: 3,
-        };
+        const kind = { type: 18, autopilot: 8, system_status: 4, mavlink_version: 3 };
+        const beat = { ...blank('HEARTBEAT'), ...kind };
         drone.announced = beat;
         drone.send('HEARTBEAT', { ...beat });
         drone.announced = {};
@@ -225,22 +220,12 @@ describe.concurrent('An iNav or a Betaflight', () => {
       drone.withheld.add('AUTOPILOT_VERSION');
       drone.deaf = true;
       const key = 'mavlink:system-1';
-      const still = { roll: 0, pitch: 0, yaw: 0, rollspeed: 0, pitchspeed: 0, yawspeed: 0 };
-      const there = {
-        lat: 473_977_420,
-        lon: 85_455_940,
-        alt: 5e5,
-        relative_alt: 0,
-        vx: 0,
-        vy: 0,
-        vz: 0,
-        hdg: 0,
-      };
+      const there = { ...blank('GLOBAL_POSITION_INT'), lat: 473_977_420, lon: 85_455_940, alt: 5e5 };
       const ending = new AbortController();
       every(500, ending.signal, () => {
         const time_boot_ms = Math.round(performance.now());
-        drone.send('ATTITUDE', { time_boot_ms, ...still });
-        drone.send('GLOBAL_POSITION_INT', { time_boot_ms, ...there });
+        drone.send('ATTITUDE', { ...blank('ATTITUDE'), time_boot_ms });
+        drone.send('GLOBAL_POSITION_INT', { ...there, time_boot_ms });
       });
       await lab.sees('attitude', () => true, key);
       const asset = lab.hub.assets().find((each) => each.key === key);

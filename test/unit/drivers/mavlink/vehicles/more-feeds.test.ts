@@ -11,7 +11,7 @@ import {
   windFeed,
   windVectorFeed,
 } from '../../../../../drivers/mavlink/vehicles/feeds.ts';
-import type { Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { blank } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { publishedBy } from '../../../../support/drivers/unknown-values.ts';
@@ -20,21 +20,11 @@ import { channels } from '../../../../../src/contract/topics.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
 
-const covariances = {
-  time_usec: 0,
-  wind_z: 0,
-  var_horiz: 0,
-  var_vert: 0,
-  wind_alt: 0,
-  horiz_accuracy: 0,
-  vert_accuracy: 0,
-};
-
 describe('The wind feed', () => {
   it('has the direction that the wind comes from, from both autopilots', () => {
     expect(windFeed({ speed: 5, direction: -90, speed_z: 0 })).toEqual({ speed_mps: 5, direction: 270 });
     // Air that moves east comes from the west.
-    expect(windVectorFeed({ ...covariances, wind_x: 0, wind_y: 5 })).toEqual({
+    expect(windVectorFeed({ ...blank('WIND_COV'), wind_y: 5 })).toEqual({
       speed_mps: 5,
       direction: 270,
     });
@@ -43,7 +33,7 @@ describe('The wind feed', () => {
   it('is not published without an estimate', () => {
     for (const direction of [0, -180, 180])
       expect(windFeed({ speed: 0, direction, speed_z: 0 })).toBeUndefined();
-    expect(windVectorFeed({ ...covariances, wind_x: Number.NaN, wind_y: 0 })).toBeUndefined();
+    expect(windVectorFeed({ ...blank('WIND_COV'), wind_x: Number.NaN })).toBeUndefined();
   });
 });
 
@@ -65,26 +55,11 @@ describe('The other feeds', () => {
   );
 
   it('have the ground below, where the vehicle knows it', () => {
-    const report = {
-      lat: 0,
-      lon: 0,
-      spacing: 100,
-      terrain_height: 488,
-      current_height: 40,
-      pending: 0,
-      loaded: 504,
-    };
+    const ground = { spacing: 100, terrain_height: 488, current_height: 40, loaded: 504 };
+    const report = { ...blank('TERRAIN_REPORT'), ...ground };
     expect(terrainFeed(report)).toEqual({ above_terrain_m: 40, terrain_alt_amsl_m: 488 });
     expect(terrainFeed({ ...report, spacing: 0 })).toBeUndefined();
-    const altitude = {
-      time_usec: 0,
-      altitude_monotonic: 0,
-      altitude_amsl: 500,
-      altitude_local: 0,
-      altitude_relative: 0,
-      altitude_terrain: 0,
-      bottom_clearance: 12,
-    };
+    const altitude = { ...blank('ALTITUDE'), altitude_amsl: 500, bottom_clearance: 12 };
     expect(clearanceFeed(altitude)).toEqual({ above_terrain_m: 12, terrain_alt_amsl_m: 488 });
     expect(clearanceFeed({ ...altitude, bottom_clearance: -1 })).toBeUndefined();
   });
@@ -124,48 +99,29 @@ describe('The other feeds', () => {
     const bits = {
       onboard_control_sensors_present: 0x0021_002f,
       onboard_control_sensors_enabled: 0x1021_000f,
+      onboard_control_sensors_health: 0x2b,
     };
-    const status = { ...bits, onboard_control_sensors_health: 0x2b } as Parameters<typeof failedSensors>[0];
-    expect(failedSensors(status)).toEqual(['compass', 'rc_receiver', 'ahrs']);
+    expect(failedSensors({ ...blank('SYS_STATUS'), ...bits })).toEqual(['compass', 'rc_receiver', 'ahrs']);
   });
 
   it('have the fence with the kind of its breach', () => {
-    const status = {
-      breach_time: 0,
-      breach_count: 2,
-      breach_status: 1,
-      breach_type: 3,
-      breach_mitigation: 0,
-    };
+    const status = { ...blank('FENCE_STATUS'), breach_count: 2, breach_status: 1, breach_type: 3 };
     expect(fenceFeed(status)).toEqual({ breached: true, breach_count: 2, breach_type: 'boundary' });
     expect(fenceFeed({ ...status, breach_type: 9 })).toMatchObject({ breach_type: null });
   });
 
   it('have the vibration by axis', () => {
-    const report: Messages['VIBRATION'] = {
-      time_usec: 0,
-      vibration_x: 12.5,
-      vibration_y: Number.NaN,
-      vibration_z: 3,
-      clipping_0: 7,
-      clipping_1: 0,
-      clipping_2: 0,
-    };
-    expect(vibrationFeed(report)).toEqual({ x: 12.5, y: null, z: 3, clipping: [7, 0, 0] });
+    const report = { vibration_x: 12.5, vibration_y: Number.NaN, vibration_z: 3, clipping_0: 7 };
+    expect(vibrationFeed({ ...blank('VIBRATION'), ...report })).toEqual({
+      x: 12.5,
+      y: null,
+      z: 3,
+      clipping: [7, 0, 0],
+    });
   });
 
   it('have no home while it is not set', () => {
-    const home = {
-      x: 0,
-      y: 0,
-      z: 0,
-      q: [1, 0, 0, 0],
-      approach_x: 0,
-      approach_y: 0,
-      approach_z: 0,
-      time_usec: 0,
-    };
-    expect(homeFeed({ latitude: 0, longitude: 0, altitude: 0, ...home }, undefined)).toBeUndefined();
+    expect(homeFeed({ ...blank('HOME_POSITION'), q: [1, 0, 0, 0] }, undefined)).toBeUndefined();
   });
 
   it('are published with what the vehicle sends', async () => {

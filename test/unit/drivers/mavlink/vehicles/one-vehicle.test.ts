@@ -1,6 +1,7 @@
 /** One vehicle that seems to be two: its numbers, its clocks and its MAVLink version change. It stays one asset that is served. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { autopilotVersion } from '../../../../../drivers/mavlink/sim/telemetry.ts';
+import { blank } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { eventually } from '../../../../support/eventually.ts';
@@ -51,37 +52,19 @@ describe('A vehicle', () => {
   });
   const peer = '10.9.9.9:14550';
   const sender = { sysid: 7, compid: 1 };
-  const [still, there] = [
-    { roll: 0, pitch: 0, yaw: 0, rollspeed: 0, pitchspeed: 0, yawspeed: 0 },
-    { lat: 473_977_420, lon: 85_455_940, alt: 520_000, relative_alt: 30_000, vx: 0, vy: 0, vz: 0, hdg: 0 },
-  ];
-  const gps = {
-    time_usec: 0,
-    fix_type: 3,
-    lat: 473_977_420,
-    lon: 85_455_940,
-    alt: 520_000,
-    eph: 80,
-    epv: 120,
-    vel: 0,
-    cog: 0,
-    satellites_visible: 14,
-    alt_ellipsoid: 567_000,
-    h_acc: 0,
-    v_acc: 0,
-    vel_acc: 0,
-    hdg_acc: 0,
-    yaw: 0,
-  };
+  const at = { lat: 473_977_420, lon: 85_455_940, alt: 520_000 };
+  const there = { ...blank('GLOBAL_POSITION_INT'), ...at, relative_alt: 30_000 };
+  const quality = { fix_type: 3, eph: 80, epv: 120, satellites_visible: 14, alt_ellipsoid: 567_000 };
+  const gps = { ...blank('GPS_RAW_INT'), ...at, ...quality };
   /** Receives a second of its telemetry. `position_ms`: the clock of its position. */
   const fly = (version: 1 | 2, position_ms = (ms: number) => ms): void => {
     const from = { ...sender, version };
     const uptime_ms = Math.round(clock.now_ms - switched_on_ms);
     receive(peer, from, 'HEARTBEAT', { ...beat, base_mode: 209 });
-    receive(peer, from, 'ATTITUDE', { time_boot_ms: uptime_ms, ...still });
+    receive(peer, from, 'ATTITUDE', { ...blank('ATTITUDE'), time_boot_ms: uptime_ms });
     receive(peer, from, 'GPS_RAW_INT', gps);
     const time_boot_ms = position_ms(uptime_ms) % 2 ** 32;
-    receive(peer, from, 'GLOBAL_POSITION_INT', { time_boot_ms, ...there });
+    receive(peer, from, 'GLOBAL_POSITION_INT', { ...there, time_boot_ms });
     clock.now_ms += 1_000;
     registry.tick(clock.now_ms);
   };

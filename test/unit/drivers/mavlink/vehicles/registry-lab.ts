@@ -3,7 +3,12 @@ import { afterEach, beforeEach } from 'vitest';
 import { VehicleRegistry } from '../../../../../drivers/mavlink/vehicles/vehicle-registry.ts';
 import { vehicleCommands } from '../../../../../drivers/mavlink/mavlink.ts';
 import { FrameView } from '../../../../../drivers/mavlink/wire/frame.ts';
-import { encode, type MessageName, type Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
+import {
+  blank,
+  encode,
+  type MessageName,
+  type Messages,
+} from '../../../../../drivers/mavlink/wire/messages.ts';
 import { mavlinkOptions, type MavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
 import { Outgoing } from '../../../../../drivers/mavlink/links/outgoing.ts';
 import { autopilotVersion } from '../../../../../drivers/mavlink/sim/telemetry.ts';
@@ -16,28 +21,11 @@ import { framesOfDatagram } from '../frames.ts';
 import { fakeLink, kit } from '../links/fake-link.ts';
 
 export const link = fakeLink({ isNamed: (peer) => peer.startsWith('/dev/') });
-export const beat: Messages['HEARTBEAT'] = {
-  custom_mode: 0,
-  type: 2,
-  autopilot: 3,
-  base_mode: 81,
-  system_status: 3,
-  mavlink_version: 3,
-};
+const kind = { type: 2, autopilot: 3, base_mode: 81, system_status: 3, mavlink_version: 3 };
+export const beat = { ...blank('HEARTBEAT'), ...kind };
 
 /** Logs of vehicles are not transferred. */
 export const no_logs = { progress: undefined, begin: () => undefined, armed: async () => undefined };
-
-export const unnamed: Messages['COMPONENT_INFORMATION_BASIC'] = {
-  software_version: '',
-  hardware_version: '',
-  serial_number: '',
-  vendor_name: '',
-  model_name: '',
-  capabilities: 0,
-  time_boot_ms: 0,
-  time_manufacture_s: 0,
-};
 
 export let lab: ReturnType<typeof hubLab>;
 export let registry: VehicleRegistry;

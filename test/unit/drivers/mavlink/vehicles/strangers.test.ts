@@ -6,6 +6,7 @@ import {
   vehicles_max,
 } from '../../../../../drivers/mavlink/vehicles/newcomers.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
+import { blank } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { autopilotVersion } from '../../../../../drivers/mavlink/sim/telemetry.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
@@ -24,7 +25,6 @@ import {
   registry,
   show,
   uidOf,
-  unnamed,
   useRegistry,
   link,
 } from './registry-lab.ts';
@@ -192,7 +192,10 @@ describe('A vehicle that describes itself otherwise with each message', () => {
       keys.map((key) => lab.outbox.on(channels.asset(assetId(kit_id, key))).length);
     const describe = (n: number): void => {
       receive('10.9.9.9:14550', 7, 'AUTOPILOT_VERSION', autopilotVersion(uidOf(0xc0ffee), n << 8));
-      receive('10.9.9.9:14550', own, 'COMPONENT_INFORMATION_BASIC', { ...unnamed, model_name: `Eye ${n}` });
+      receive('10.9.9.9:14550', own, 'COMPONENT_INFORMATION_BASIC', {
+        ...blank('COMPONENT_INFORMATION_BASIC'),
+        model_name: `Eye ${n}`,
+      });
     };
     for (let n = 1; n <= 500; n += 1) describe(n);
     for (const count of announcements()) expect(count).toBeLessThan(10);
@@ -314,7 +317,7 @@ describe('A stranger at another address with the ids of a vehicle', () => {
     live(other, 7, 0xc0ffee);
     const camera = { sysid: 7, compid: 100 };
     receive(own, camera, 'HEARTBEAT', { ...beat, type: 30, autopilot: 8 });
-    const claimed = { ...unnamed, vendor_name: 'Stranger', model_name: 'Eye' };
+    const claimed = { ...blank('COMPONENT_INFORMATION_BASIC'), vendor_name: 'Stranger', model_name: 'Eye' };
     receive(other, camera, 'COMPONENT_INFORMATION_BASIC', claimed);
     expect(JSON.stringify(lab.outbox.drafts)).not.toContain('Stranger');
   });
