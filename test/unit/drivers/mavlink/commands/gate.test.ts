@@ -14,28 +14,17 @@ import { texts } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { mavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
 import type { Situation } from '../../../../../drivers/mavlink/vehicles/situation.ts';
 import { forAll } from '../../../../support/for-all.ts';
+import { situation } from './situation.ts';
 
 const options = mavlinkOptions.parse({ links: [{ kind: 'udp_listen', port: 14_550 }] });
 const home = { lat: 47, lon: 8, alt_amsl_m: 488 };
-const flying: Situation = {
-  autopilot: 'ardupilot',
-  kind: 'copter',
-  is_boat: false,
-  isOverturned: false,
-  is_high_latency: false,
+const flying = situation({
   armed: true,
   mode: 'GUIDED',
-  modes: new Map(),
   airborne: true,
-  vtol_flight: null,
   position: { lat: 47, lon: 8, alt_amsl_m: 518 },
   home,
-  undulation_m: 47,
-  estimator: { ok: true, hasPosition: true, reasons: [] },
-  pre_arm_check: true,
-  pre_arm_reasons: [],
-  fence_rule: 'each',
-};
+});
 const target = { lat: 47.001, lon: 8, alt_m: 30 };
 const limits = { min_m: 2, max_m: 120 };
 

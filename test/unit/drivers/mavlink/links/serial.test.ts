@@ -6,7 +6,7 @@ import { rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { heartbeat } from '../frames.ts';
-import { listen } from './test-link.ts';
+import { listen, over, useLinks } from './test-link.ts';
 import { linkOptions } from '../../../../../drivers/mavlink/options.ts';
 import { openLink } from '../../../../../drivers/mavlink/links/link.ts';
 import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
@@ -49,18 +49,17 @@ while True:
         os.write(master if fd == 0 else 1, data)
 `;
 
-let over: AbortController;
 let dir: string;
 const relays: ChildProcessWithoutNullStreams[] = [];
 beforeEach(async () => {
-  over = new AbortController();
   dir = await makeDirectory();
 });
 afterEach(async () => {
-  over.abort();
   for (const child of relays.splice(0)) child.kill();
   await rm(dir, { recursive: true });
 });
+// Before the peers are gone.
+useLinks();
 
 /** Hangs the port up for all who have it open, as the kernel does when a device or a login prompt goes. */
 function hangUp(path: string, ioctl: Libc['ioctl']): void {
@@ -101,10 +100,7 @@ async function plugIn(path: string) {
 describe.skipIf(peerMissing('python3'))('Serial link', () => {
   it('waits for its radio, sends and receives, and reopens when the radio is plugged in again', async () => {
     const path = join(dir, 'usb-radio');
-    const { link, frames, states, untilDown, untilUp, untilReceived } = listen(
-      { kind: 'serial', path },
-      { signal: over.signal },
-    );
+    const { link, frames, states, untilDown, untilUp, untilReceived } = listen({ kind: 'serial', path });
     await untilDown();
     expect(states[0]?.[1]).toContain(`serial port ${path}: `);
     const radio = await plugIn(path);
@@ -129,7 +125,7 @@ describe.skipIf(peerMissing('python3'))('Serial link', () => {
   it('goes down when its port disappears without an error', async () => {
     const path = join(dir, 'usb-radio');
     const radio = await plugIn(path);
-    const { states, untilDown, untilUp } = listen({ kind: 'serial', path }, { signal: over.signal });
+    const { states, untilDown, untilUp } = listen({ kind: 'serial', path });
     await untilUp();
     await radio.vanish();
     await untilDown();
@@ -171,7 +167,7 @@ describe.skipIf(peerMissing('python3'))('Serial link', () => {
     async () => {
       const path = join(dir, 'usb-radio');
       const radio = await plugIn(path);
-      const { link, untilUp, untilReceived } = listen({ kind: 'serial', path }, { signal: over.signal });
+      const { link, untilUp, untilReceived } = listen({ kind: 'serial', path });
       await untilUp();
       await radio.toggleReading();
       await eventually('the link rejects frames', () => {
@@ -194,7 +190,7 @@ describe.skipIf(peerMissing('python3'))('Serial link', () => {
   it('discards what the device has not accepted when a command has ended', async () => {
     const path = join(dir, 'usb-radio');
     const radio = await plugIn(path);
-    const { link, untilUp } = listen({ kind: 'serial', path }, { signal: over.signal });
+    const { link, untilUp } = listen({ kind: 'serial', path });
     await untilUp();
     await radio.toggleReading();
     const command = heartbeat(7, 245);
@@ -213,7 +209,7 @@ describe.skipIf(peerMissing('python3'))('Serial link', () => {
     const path = join(dir, 'usb-radio');
     const radio = await plugIn(path);
     const options = { kind: 'serial', path, baud: [57_600, 115_200] };
-    const { untilUp, untilReceived } = listen(options, { signal: over.signal });
+    const { untilUp, untilReceived } = listen(options);
     await untilUp();
     const rateOfPort = async (): Promise<string> => {
       const child = spawn(program('stty'), ['-F', path, 'speed']);

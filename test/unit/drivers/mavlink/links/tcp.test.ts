@@ -1,23 +1,20 @@
 /** Links over TCP, on real sockets. */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
 import { heartbeat, pieces } from '../frames.ts';
-import { listen } from './test-link.ts';
+import { listen, opened, over, useLinks } from './test-link.ts';
 import { elapse } from '../../../../support/elapse.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { freePort } from '../../../../support/ports.ts';
 
-let over: AbortController;
 const servers: Server[] = [];
-beforeEach(() => {
-  over = new AbortController();
-});
 afterEach(() => {
-  over.abort();
   for (const server of servers.splice(0)) server.close();
 });
+// Before the peers are gone.
+useLinks();
 
 /** A router on a port: its connections, and the bytes that came over them. */
 async function router(port: number) {
@@ -46,9 +43,7 @@ describe('TCP link', () => {
   it('waits for its router as a client, sends and receives, and reconnects after a loss', async () => {
     const port = await freePort();
     const options = { kind: 'tcp_client', host: '127.0.0.1', port };
-    const { link, frames, states, seqs, untilUp, untilDown, untilReceived } = listen(options, {
-      signal: over.signal,
-    });
+    const { link, frames, states, seqs, untilUp, untilDown, untilReceived } = listen(options);
     await untilDown();
     expect(states[0]?.[1]).toContain(`TCP 127.0.0.1:${port}: `);
     const first = await router(port);
@@ -75,10 +70,7 @@ describe('TCP link', () => {
   it('discards half a frame of a lost connection', async () => {
     const port = await freePort();
     const one = await router(port);
-    const { seqs, untilUp, untilReceived } = listen(
-      { kind: 'tcp_client', host: '127.0.0.1', port },
-      { signal: over.signal },
-    );
+    const { seqs, untilUp, untilReceived } = listen({ kind: 'tcp_client', host: '127.0.0.1', port });
     await untilUp();
     await eventually('connected', () => one.sockets.length === 1);
     one.sockets[0]?.end(heartbeat(1).subarray(0, 14));
@@ -92,10 +84,7 @@ describe('TCP link', () => {
   it('delays a frame behind a stray start byte only until the connection is quiet', async () => {
     const port = await freePort();
     const one = await router(port);
-    const { seqs, untilUp, untilReceived } = listen(
-      { kind: 'tcp_client', host: '127.0.0.1', port },
-      { signal: over.signal },
-    );
+    const { seqs, untilUp, untilReceived } = listen({ kind: 'tcp_client', host: '127.0.0.1', port });
     await untilUp();
     await eventually('connected', () => one.sockets.length === 1);
     one.sockets[0]?.write(Buffer.concat([Buffer.of(0xfd), heartbeat(4)]));
@@ -107,7 +96,7 @@ describe('TCP link', () => {
     const port = await freePort();
     const one = await router(port);
     const options = { kind: 'tcp_client', host: '127.0.0.1', port };
-    const { link, states, untilUp, untilReceived } = listen(options, { signal: over.signal });
+    const { link, states, untilUp, untilReceived } = listen(options);
     await untilUp();
     await elapse(50_000);
     await eventually('connected', () => one.sockets.length === 1);
@@ -119,10 +108,7 @@ describe('TCP link', () => {
   });
 
   it('serves several vehicles as a listener, and keeps the others when one disconnects', async () => {
-    const port = await freePort();
-    const options = { kind: 'tcp_listen', host: '127.0.0.1', port };
-    const { link, frames, states, untilUp, untilReceived } = listen(options, { signal: over.signal });
-    await untilUp();
+    const { port, link, frames, states, untilReceived } = await opened('tcp_listen');
     const [a, b] = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
     const got: Buffer[] = [];
     b.on('data', (bytes) => got.push(bytes));
@@ -144,7 +130,7 @@ describe('TCP link', () => {
   it('is tried again within a second after it carried frames, however short and often', async () => {
     const port = await freePort();
     const options = { kind: 'tcp_client', host: '127.0.0.1', port };
-    const { link, untilUp, untilDown, untilReceived } = listen(options, { signal: over.signal });
+    const { link, untilUp, untilDown, untilReceived } = listen(options);
     for (let round = 1; round <= 5; round += 1) {
       const one = await router(port);
       await untilUp(round);
@@ -163,7 +149,7 @@ describe('TCP link', () => {
     const port = await freePort();
     const other = await router(port);
     const options = { kind: 'tcp_listen', host: '127.0.0.1', port };
-    const { states, untilDown, untilUp } = listen(options, { signal: over.signal });
+    const { states, untilDown, untilUp } = listen(options);
     await untilDown();
     expect(states[0]?.[1]).toContain(`TCP port ${port} of 127.0.0.1: `);
     await other.gone();
@@ -172,17 +158,14 @@ describe('TCP link', () => {
 
   it('ends when it is stopped while it connects', async () => {
     // Addresses of this block never answer (RFC 5737).
-    const { link } = listen({ kind: 'tcp_client', host: '192.0.2.1', port: 5760 }, { signal: over.signal });
+    const { link } = listen({ kind: 'tcp_client', host: '192.0.2.1', port: 5760 });
     over.abort();
     await link.ended;
     expect(link.stats().up).toBe(false);
   });
 
   it('has a place for a vehicle while a stranger holds more connections than there are, and none for the 17th vehicle', async () => {
-    const port = await freePort();
-    const options = { kind: 'tcp_listen', host: '127.0.0.1', port };
-    const { frames, untilUp, untilReceived } = listen(options, { signal: over.signal });
-    await untilUp();
+    const { port, frames, untilReceived } = await opened('tcp_listen');
     const open = async (): Promise<Socket> => {
       const socket = connect({ port, host: '127.0.0.1' });
       socket.on('error', () => undefined).resume();

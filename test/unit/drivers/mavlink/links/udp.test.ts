@@ -3,52 +3,44 @@ import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { keyOfPassphrase, signingWith } from '../../../../../drivers/mavlink/wire/signing.ts';
 import { isBroadcast } from '../../../../../drivers/mavlink/links/udp.ts';
 import { texts } from '../../../../../drivers/mavlink/links/texts.ts';
 import { heartbeat } from '../frames.ts';
 import { clockAt } from '../wire/signing-lab.ts';
-import { listen } from './test-link.ts';
+import { listen, opened, over, useLinks } from './test-link.ts';
 import { elapse } from '../../../../support/elapse.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { freePort } from '../../../../support/ports.ts';
 
-let over: AbortController;
 const sockets: Socket[] = [];
-beforeEach(() => {
-  over = new AbortController();
-});
-afterEach(async () => {
-  over.abort();
+afterEach(() => {
   for (const socket of sockets.splice(0)) socket.close();
 });
+// Before the peers are gone.
+useLinks();
 
 /** Opens a vehicle on a separate port and records the datagrams that it receives. */
 async function vehicle(port = 0, host = '127.0.0.1') {
-  const socket = createSocket('udp4');
+  const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
   sockets.push(socket);
   const got: Buffer[] = [];
   socket.on('message', (bytes) => got.push(bytes));
   socket.bind(port, host);
   await once(socket, 'listening');
-  const own = socket.address().port;
   return {
     socket,
     got,
-    port: own,
+    port: socket.address().port,
     send: (bytes: Uint8Array, to: number) => socket.send(bytes, to, '127.0.0.1'),
   };
 }
 
-const local = (port: number) => ({ kind: 'udp_listen', host: '127.0.0.1', port });
-
 describe('UDP link', () => {
   it('receives from every vehicle as a listener, sends to one peer, and to all without a peer', async () => {
-    const port = await freePort();
-    const { link, frames, untilUp, untilReceived } = listen(local(port), { signal: over.signal });
-    await untilUp();
+    const { port, link, frames, untilReceived } = await opened('udp_listen');
     const [a, b] = [await vehicle(), await vehicle()];
     link.send(heartbeat(0, 245));
     expect(link.stats().unsent).toBe(1);
@@ -70,9 +62,7 @@ describe('UDP link', () => {
   });
 
   it('does not accept a sender without MAVLink as a peer', async () => {
-    const port = await freePort();
-    const { link, untilUp } = listen(local(port), { signal: over.signal });
-    await untilUp();
+    const { port, link } = await opened('udp_listen');
     const stranger = await vehicle();
     stranger.send(Buffer.from('GET / HTTP/1.1'), port);
     await eventually('it came', () => link.stats().bytes_in > 0);
@@ -83,7 +73,7 @@ describe('UDP link', () => {
   it('reports an occupied port once and opens when the port becomes free', async () => {
     const port = await freePort();
     const other = await vehicle(port);
-    const { states, untilDown, untilUp } = listen(local(port), { signal: over.signal });
+    const { states, untilDown, untilUp } = listen({ kind: 'udp_listen', host: '127.0.0.1', port });
     await untilDown();
     expect(states[0]?.[1]).toContain(`UDP port ${port} of 127.0.0.1: `);
     other.socket.close();
@@ -93,16 +83,13 @@ describe('UDP link', () => {
   });
 
   it('sends first as a client, always from its fixed port, and follows the vehicle to a new port', async () => {
-    const local_port = await freePort();
     const drone = await vehicle();
-    const options = { kind: 'udp_client', host: '127.0.0.1', port: drone.port, local_port };
-    const { link, frames, untilUp, untilReceived } = listen(options, { signal: over.signal });
-    await untilUp();
+    const { port, link, frames, untilReceived } = await opened('udp_client', { to: drone.port });
     const from = once(drone.socket, 'message');
     link.send(heartbeat(0, 245));
-    expect((await from)[1]).toMatchObject({ port: local_port });
+    expect((await from)[1]).toMatchObject({ port });
     const rebooted = await vehicle();
-    rebooted.send(heartbeat(5), local_port);
+    rebooted.send(heartbeat(5), port);
     await untilReceived(1);
     expect(frames[0]?.peer).toBe(`127.0.0.1:${rebooted.port}`);
     link.send(heartbeat(1, 245), frames[0]?.peer);
@@ -111,12 +98,9 @@ describe('UDP link', () => {
   });
 
   it('stops sending to a silent vehicle, and sends to the configured address again as a client', async () => {
-    const local_port = await freePort();
     const [configured, other] = [await vehicle(), await vehicle()];
-    const options = { kind: 'udp_client', host: '127.0.0.1', port: configured.port, local_port };
-    const { link, untilUp, untilReceived } = listen(options, { signal: over.signal });
-    await untilUp();
-    other.send(heartbeat(1), local_port);
+    const { port, link, untilReceived } = await opened('udp_client', { to: configured.port });
+    other.send(heartbeat(1), port);
     await untilReceived(1);
     link.send(heartbeat(2, 245));
     await eventually('the other was answered', () => other.got.length === 1);
@@ -146,9 +130,7 @@ describe('UDP link', () => {
   });
 
   it('passes on the next frame after its listener threw', async () => {
-    const port = await freePort();
-    const { link, seqs, failures, untilUp, untilReceived } = listen(local(port), { signal: over.signal }, 1);
-    await untilUp();
+    const { port, link, seqs, failures, untilReceived } = await opened('udp_listen', { throwOn: 1 });
     const drone = await vehicle();
     drone.send(Buffer.concat([heartbeat(1), heartbeat(2)]), port);
     await untilReceived(1);
@@ -158,12 +140,10 @@ describe('UDP link', () => {
   });
 
   it('accepts only signed frames and radio reports when a key is configured', async () => {
-    const port = await freePort();
     const key = keyOfPassphrase('fleet');
     const clock = clockAt(1_000_000);
     const signing = signingWith(key, clock);
-    const { link, frames, untilUp, untilReceived } = listen(local(port), { signal: over.signal, signing });
-    await untilUp();
+    const { port, link, frames, untilReceived } = await opened('udp_listen', { signing });
     const drone = await vehicle();
     const signed = (seq: number, by = signing) =>
       encode(
@@ -189,9 +169,7 @@ describe('UDP link', () => {
   });
 
   it('frees its port when it ends, and ignores later sends', async () => {
-    const port = await freePort();
-    const { link, untilUp, untilReceived } = listen(local(port), { signal: over.signal });
-    await untilUp();
+    const { port, link, untilReceived } = await opened('udp_listen');
     const drone = await vehicle();
     drone.send(heartbeat(), port);
     await untilReceived(1);
@@ -209,9 +187,7 @@ describe('UDP link', () => {
   });
 
   it('sends to its vehicle while more strangers than it keeps in touch with send to it, and to few of them', async () => {
-    const port = await freePort();
-    const { link, frames, untilUp, untilReceived } = listen(local(port), { signal: over.signal });
-    await untilUp();
+    const { port, link, frames, untilReceived } = await opened('udp_listen');
     const drone = await vehicle();
     drone.send(heartbeat(1), port);
     await untilReceived(1);
@@ -227,12 +203,9 @@ describe('UDP link', () => {
   });
 
   it('sends to a source that may be forged three times the bytes that came from it, and to its configured address without limit', async () => {
-    const local_port = await freePort();
     const [drone, victim] = [await vehicle(), await vehicle(0, '127.0.0.2')];
-    const options = { kind: 'udp_client', host: '127.0.0.1', port: drone.port, local_port };
-    const { link, frames, untilUp, untilReceived } = listen(options, { signal: over.signal });
-    await untilUp();
-    victim.send(heartbeat(1, 9), local_port);
+    const { port, link, frames, untilReceived } = await opened('udp_client', { to: drone.port });
+    victim.send(heartbeat(1, 9), port);
     await untilReceived(1);
     const forged = frames[0]?.peer;
     for (let seq = 0; seq < 5; seq += 1) link.send(heartbeat(seq, 245));
@@ -240,40 +213,28 @@ describe('UDP link', () => {
     expect(link.hasRoom(forged ?? '')).toBe(false);
     await eventually('the configured address received all', () => drone.got.length === 5);
     await eventually('the other one received its part', () => victim.got.length === 3);
-    victim.send(heartbeat(2, 9), local_port);
+    victim.send(heartbeat(2, 9), port);
     await untilReceived(2);
     expect(link.hasRoom(forged ?? '')).toBe(true);
     expect([link.isNamed(forged ?? ''), link.isNamed(`127.0.0.1:${drone.port}`)]).toEqual([false, true]);
   });
 
   it('sends to its configured address while a stranger at another one sends, as a client', async () => {
-    const local_port = await freePort();
     const [drone, stranger] = [await vehicle(), await vehicle(0, '127.0.0.2')];
-    const options = { kind: 'udp_client', host: '127.0.0.1', port: drone.port, local_port };
-    const { link, untilUp, untilReceived } = listen(options, { signal: over.signal });
-    await untilUp();
-    stranger.send(heartbeat(1, 9), local_port);
+    const { port, link, untilReceived } = await opened('udp_client', { to: drone.port });
+    stranger.send(heartbeat(1, 9), port);
     await untilReceived(1);
     link.send(heartbeat(2, 245));
     await eventually('the vehicle received it', () => drone.got.length === 1);
   });
 
   it('broadcasts to a network as a client, also when some vehicles have answered', async () => {
-    const local_port = await freePort();
-    const drone = createSocket('udp4');
-    sockets.push(drone);
-    const got: Buffer[] = [];
-    drone.on('message', (bytes) => got.push(bytes));
-    drone.bind(0, '0.0.0.0');
-    await once(drone, 'listening');
-    const { port } = drone.address();
-    const options = { kind: 'udp_client', host: '127.255.255.255', port, local_port };
-    const { link, untilUp, untilReceived } = listen(options, { signal: over.signal });
-    await untilUp();
+    const { got, port: to } = await vehicle(0, '0.0.0.0');
+    const { port, link, untilReceived } = await opened('udp_client', { to, host: '127.255.255.255' });
     link.send(heartbeat(0, 245));
     await eventually('the vehicle has received it', () => got.length === 1);
     const early = await vehicle();
-    early.send(heartbeat(1), local_port);
+    early.send(heartbeat(1), port);
     await untilReceived(1);
     link.send(heartbeat(2, 245));
     await eventually('vehicles that have not answered receive it too', () => got.length === 2);
@@ -295,41 +256,29 @@ describe('UDP link', () => {
 
   it('uses IPv6 as a client when its vehicle does', async ({ skip }) => {
     skip(!has_ipv6, 'the loopback has no IPv6');
-    const drone = createSocket('udp6');
-    sockets.push(drone);
-    drone.bind(0, '::1');
-    await once(drone, 'listening');
-    const local_port = await freePort();
-    const options = { kind: 'udp_client', host: '::1', port: drone.address().port, local_port };
-    const { link, frames, untilUp, untilReceived } = listen(options, { signal: over.signal });
-    await untilUp();
+    const { socket: drone, port: to } = await vehicle(0, '::1');
+    const { port, link, frames, untilReceived } = await opened('udp_client', { to, host: '::1' });
     const received = once(drone, 'message');
     link.send(heartbeat(0, 245));
-    expect((await received)[1]).toMatchObject({ port: local_port });
-    drone.send(heartbeat(4), local_port, '::1');
+    expect((await received)[1]).toMatchObject({ port });
+    drone.send(heartbeat(4), port, '::1');
     await untilReceived(1);
-    expect(frames[0]?.peer).toBe(`[::1]:${drone.address().port}`);
+    expect(frames[0]?.peer).toBe(`[::1]:${to}`);
   });
 
   it('resolves the host name of its vehicle as a client, and reports a name that it cannot resolve', async () => {
-    const { address, family } = await lookup('localhost');
-    const drone = createSocket(family === 6 ? 'udp6' : 'udp4');
-    sockets.push(drone);
-    drone.bind(0, address);
-    await once(drone, 'listening');
-    const { port } = drone.address();
-    const named = listen(
-      { kind: 'udp_client', host: 'localhost', port, local_port: await freePort() },
-      { signal: over.signal },
-    );
+    const { socket: drone, port } = await vehicle(0, (await lookup('localhost')).address);
+    const named = listen({ kind: 'udp_client', host: 'localhost', port, local_port: await freePort() });
     await named.untilUp();
     const received = once(drone, 'message');
     named.link.send(heartbeat(0, 245));
     await received;
-    const lost = listen(
-      { kind: 'udp_client', host: 'drone.invalid', port: 14_550, local_port: await freePort() },
-      { signal: over.signal },
-    );
+    const lost = listen({
+      kind: 'udp_client',
+      host: 'drone.invalid',
+      port: 14_550,
+      local_port: await freePort(),
+    });
     await lost.untilDown();
     expect(lost.states[0]?.[1]).toContain(texts.unresolved('drone.invalid', ''));
     over.abort();

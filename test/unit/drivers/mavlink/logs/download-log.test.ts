@@ -37,10 +37,15 @@ interface Scene {
   readonly kept: readonly Kept[];
 }
 
+interface About {
+  readonly autopilot: 'ardupilot' | 'px4';
+  readonly options?: object;
+  readonly dir?: string;
+}
+
 async function withLogs(
-  autopilot: 'ardupilot' | 'px4',
+  { autopilot, options = {}, dir }: About,
   run: (scene: Scene) => Promise<void>,
-  { options = {}, dir }: { readonly options?: object; readonly dir?: string } = {},
 ): Promise<void> {
   const at = async (state_dir: string): Promise<void> => {
     const kept: Kept[] = [];
@@ -84,7 +89,7 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
   const end = autopilot === 'px4' ? 'ulg' : 'bin';
 
   it('transfers the newest log byte for byte, with its time, and leaves telemetry alone', async () => {
-    await withLogs(autopilot, async ({ lab, logs, keeps }) => {
+    await withLogs({ autopilot }, async ({ lab, logs, keeps }) => {
       expect(await lab.command('download_log', {}, order)).toEqual({
         id: first + 1,
         bytes: newest_bytes,
@@ -108,7 +113,7 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
   });
 
   it('lists the logs without the empty ones, and transfers one of them', async () => {
-    await withLogs(autopilot, async ({ lab, logs, keeps }) => {
+    await withLogs({ autopilot }, async ({ lab, logs, keeps }) => {
       logs.logs.push({ time_utc: 0, content: new Uint8Array() });
       expect(await lab.command('download_log', { list: true }, order)).toMatchObject({
         count: 2,
@@ -121,7 +126,7 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
 
   // A vehicle without the time of satellites dates each log 1980 or 2000 (mavlink/MAVSDK-Python#532, ArduPilot#9984, PX4-Autopilot#17097).
   it('tells logs apart that were begun before the vehicle knew the time', async () => {
-    await withLogs(autopilot, async ({ lab, logs, keeps }) => {
+    await withLogs({ autopilot }, async ({ lab, logs, keeps }) => {
       const time_utc = Date.UTC(1980, 0, 1) / 1_000;
       logs.logs.splice(0, 2, { time_utc, content: bytesOf(9_000, 7) }, { time_utc, content: bytesOf(9_000) });
       expect(await lab.command('download_log', { id: first + 1 }, order)).toMatchObject({ at: null });
@@ -133,7 +138,7 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
   });
 
   it('asks again for each part that is lost, of every fifth', { tags: 'long' }, async () => {
-    await withLogs(autopilot, async ({ lab, drone, logs, keeps }) => {
+    await withLogs({ autopilot }, async ({ lab, drone, logs, keeps }) => {
       drone.lose_every = 5;
       await lab.command('download_log', {}, order);
       expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
@@ -145,39 +150,35 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
     { tags: 'long' },
     async () => {
       const options = { flight_logs: { bytes_per_s: 5_000 } };
-      await withLogs(
-        autopilot,
-        async ({ lab, drone, logs, keeps }) => {
-          await lab.command('download_log', {}, order);
-          await eventually('the status shows it', () => /log \d+ is being transferred/u.test(shown(lab)));
-          const interruptions = [
-            async () => {
-              drone.silent = true;
-              await lab.until('offline');
-              drone.silent = false;
-            },
-            async () => {
-              drone.flight.armed = true;
-              await sleep(10_000, never);
-              drone.flight.armed = false;
-            },
-            async () => drone.reboot({ keep_port: true }),
-          ];
-          for (const interrupt of interruptions) {
-            const asked = logs.asked.length;
-            await eventually('some of it is there', () => logs.asked.length > asked + 2);
-            await interrupt();
-          }
-          expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
-          expect(logs.asked.filter(({ ofs }) => ofs === 0)).toHaveLength(1);
-        },
-        { options },
-      );
+      await withLogs({ autopilot, options }, async ({ lab, drone, logs, keeps }) => {
+        await lab.command('download_log', {}, order);
+        await eventually('the status shows it', () => /log \d+ is being transferred/u.test(shown(lab)));
+        const interruptions = [
+          async () => {
+            drone.silent = true;
+            await lab.until('offline');
+            drone.silent = false;
+          },
+          async () => {
+            drone.flight.armed = true;
+            await sleep(10_000, never);
+            drone.flight.armed = false;
+          },
+          async () => drone.reboot({ keep_port: true }),
+        ];
+        for (const interrupt of interruptions) {
+          const asked = logs.asked.length;
+          await eventually('some of it is there', () => logs.asked.length > asked + 2);
+          await interrupt();
+        }
+        expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
+        expect(logs.asked.filter(({ ofs }) => ofs === 0)).toHaveLength(1);
+      });
     },
   );
 
   it('transfers what was still written to the log meanwhile', async () => {
-    await withLogs(autopilot, async ({ lab, logs, keeps }) => {
+    await withLogs({ autopilot }, async ({ lab, logs, keeps }) => {
       await lab.command('download_log', {}, order);
       const [, newest] = logs.logs;
       await eventually('some of it is there', () => logs.asked.length > 1);
@@ -190,7 +191,7 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
     { what: 'is the file that the vehicle serves', damage: 0, isRead: false },
     { what: 'differs from it, and is read as a file then (ArduPilot#18297)', damage: 1, isRead: true },
   ])('transfers what $what', { tags: 'long' }, async ({ damage, isRead }) => {
-    await withLogs(autopilot, async ({ lab, drone, logs, keeps }) => {
+    await withLogs({ autopilot }, async ({ lab, drone, logs, keeps }) => {
       const [, newest] = logs.logs;
       const content = newest?.content ?? new Uint8Array();
       const path = autopilot === 'px4' ? '/fs/microsd/log/2026-11-29/12_40_00.ulg' : '/APM/LOGS/00000002.BIN';
@@ -207,16 +208,12 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
 
   it('comes by itself after a flight where that is configured', async () => {
     const options = { flight_logs: { after_flight: true } };
-    await withLogs(
-      autopilot,
-      async ({ lab, drone, logs, keeps }) => {
-        drone.flight.armed = true;
-        await lab.sees('sys_status', ({ armed }) => armed === true);
-        drone.flight.armed = false;
-        expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
-      },
-      { options },
-    );
+    await withLogs({ autopilot, options }, async ({ lab, drone, logs, keeps }) => {
+      drone.flight.armed = true;
+      await lab.sees('sys_status', ({ armed }) => armed === true);
+      drone.flight.armed = false;
+      expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
+    });
   });
 
   it(
@@ -224,78 +221,58 @@ describe.concurrent.each(autopilots)('download_log of %s', (autopilot) => {
     { tags: 'long' },
     async () => {
       const options = { flight_logs: { after_flight: true } };
-      await withLogs(
-        autopilot,
-        async ({ lab, drone, logs, kept }) => {
-          const flown: Uint8Array[] = [];
-          for (let flight = 1; flight <= 4; flight += 1) {
-            drone.flight.armed = true;
-            await lab.sees('sys_status', ({ armed }) => armed === true);
-            const content = bytesOf(30_000 + 5_000 * flight, flight + 10);
-            flown.push(content);
-            logs.logs.push({ time_utc: begun_s + 600 * flight, content });
-            drone.flight.armed = false;
-            lab.outbox.clear();
-            await lab.sees('sys_status', ({ armed }) => armed === false);
-            // Every third one follows while logs are transferred.
-            if (flight % 3 !== 0) await eventually('all of it is there', () => kept.length === flown.length);
-          }
-          await eventually('all are there', () => kept.length === flown.length);
-          const got = kept.map(({ content }) => Buffer.from(content));
-          expect(flown.every((content) => got.some((each) => each.equals(content)))).toBe(true);
-        },
-        { options },
-      );
+      await withLogs({ autopilot, options }, async ({ lab, drone, logs, kept }) => {
+        const flown: Uint8Array[] = [];
+        for (let flight = 1; flight <= 4; flight += 1) {
+          drone.flight.armed = true;
+          await lab.sees('sys_status', ({ armed }) => armed === true);
+          const content = bytesOf(30_000 + 5_000 * flight, flight + 10);
+          flown.push(content);
+          logs.logs.push({ time_utc: begun_s + 600 * flight, content });
+          drone.flight.armed = false;
+          lab.outbox.clear();
+          await lab.sees('sys_status', ({ armed }) => armed === false);
+          // Every third one follows while logs are transferred.
+          if (flight % 3 !== 0) await eventually('all of it is there', () => kept.length === flown.length);
+        }
+        await eventually('all are there', () => kept.length === flown.length);
+        const got = kept.map(({ content }) => Buffer.from(content));
+        expect(flown.every((content) => got.some((each) => each.equals(content)))).toBe(true);
+      });
     },
   );
 
   it('comes by itself where the kit was off at the landing, and once', { tags: 'long' }, async () => {
     await withDirectory(async (dir) => {
       const about = { dir, options: { flight_logs: { after_flight: true } } };
-      await withLogs(
-        autopilot,
-        async ({ lab, drone }) => {
-          drone.flight.armed = true;
-          await lab.sees('sys_status', ({ armed }) => armed === true);
-          await eventually('it is noted', async () => isNoted(dir));
-        },
-        about,
-      );
-      await withLogs(
-        autopilot,
-        async ({ logs, keeps }) => {
-          expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
-          await eventually('it is done', async () => !(await isNoted(dir)));
-        },
-        about,
-      );
+      await withLogs({ autopilot, ...about }, async ({ lab, drone }) => {
+        drone.flight.armed = true;
+        await lab.sees('sys_status', ({ armed }) => armed === true);
+        await eventually('it is noted', async () => isNoted(dir));
+      });
+      await withLogs({ autopilot, ...about }, async ({ logs, keeps }) => {
+        expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
+        await eventually('it is done', async () => !(await isNoted(dir)));
+      });
     });
   });
 
   it('goes on after a restart of the kit', { tags: 'long' }, async () => {
     await withDirectory(async (dir) => {
       const about = { dir, options: { flight_logs: { bytes_per_s: 5_000 } } };
-      await withLogs(
-        autopilot,
-        async ({ lab, logs }) => {
-          await lab.command('download_log', {}, order);
-          await eventually('some of it is there', () => logs.asked.length > 5);
-        },
-        about,
-      );
-      await withLogs(
-        autopilot,
-        async ({ logs, keeps }) => {
-          expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
-          expect(logs.asked[0]?.ofs).toBeGreaterThan(0);
-        },
-        about,
-      );
+      await withLogs({ autopilot, ...about }, async ({ lab, logs }) => {
+        await lab.command('download_log', {}, order);
+        await eventually('some of it is there', () => logs.asked.length > 5);
+      });
+      await withLogs({ autopilot, ...about }, async ({ logs, keeps }) => {
+        expect(isEqual(await keeps(), logs.logs[1])).toBe(true);
+        expect(logs.asked[0]?.ofs).toBeGreaterThan(0);
+      });
     });
   });
 
   it('is refused while the vehicle is armed, has no such log or none, or does not answer', async () => {
-    await withLogs(autopilot, async ({ lab, drone, logs }) => {
+    await withLogs({ autopilot }, async ({ lab, drone, logs }) => {
       await expect(lab.command('download_log', { id: 77 }, order)).rejects.toThrow(
         texts.no_such_log('Quadrotor 1', 77),
       );

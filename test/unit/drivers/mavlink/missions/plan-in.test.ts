@@ -9,28 +9,10 @@ import { mavlinkOptions } from '../../../../../drivers/mavlink/options.ts';
 import type { Situation } from '../../../../../drivers/mavlink/vehicles/situation.ts';
 import type { JsonObject } from '../../../../../src/contract/json.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
+import { situation } from '../commands/situation.ts';
 import { placeAt, planFile, simpleItem, waypoint } from './mission-lab.ts';
 
 const home = { lat: field.lat, lon: field.lon, alt_amsl_m: field.alt_amsl_m };
-const standing: Situation = {
-  autopilot: 'ardupilot',
-  kind: 'copter',
-  is_boat: false,
-  isOverturned: false,
-  is_high_latency: false,
-  armed: false,
-  mode: 'LOITER',
-  modes: new Map(),
-  airborne: false,
-  vtol_flight: null,
-  position: home,
-  home,
-  undulation_m: 47,
-  estimator: { ok: true, hasPosition: true, reasons: [] },
-  pre_arm_check: true,
-  pre_arm_reasons: [],
-  fence_rule: 'each',
-};
 const corner = ([lat, lon]: readonly [number, number]) => ({ lat, lon });
 /** A field with a corner that points inwards, between its north-west and its north-east. */
 const geofence = [
@@ -47,11 +29,11 @@ function fault(
   goto: Readonly<Record<string, unknown>> = {},
   kind: MissionKind = 'mission',
 ): string | undefined {
-  const situation = { ...standing, ...about };
-  const read = readPlan(plan as JsonObject, kind, situation.autopilot);
+  const standing = situation({ position: home, home, ...about });
+  const read = readPlan(plan as JsonObject, kind, standing.autopilot);
   if ('fault' in read) return read.fault;
   const limits = mavlinkOptions.parse({ links: [{ kind: 'udp_listen', port: 14_550 }], goto });
-  return checkPlan(kind, read.items, situation, limits);
+  return checkPlan(kind, read.items, standing, limits);
 }
 
 const first = 'mission.items[0]';

@@ -13,10 +13,11 @@ const video = (n: number): string => `rtsp://192.168.144.25:8554/video${n}`;
 const thermal = { stream_id: 2, flags: 1 | 2, name: 'Thermal', uri: video(2) };
 const daylight = { stream_id: 1, flags: 1, name: 'Daylight', uri: video(1) };
 const two = [thermal, daylight];
+const dual = { vendor: 'ACME', model: 'Dual', streams: two };
 
 /** Runs the driver beside a media server that takes every stream, and remembers them by asset. */
 async function flying(
-  about: (drone: FakeDrone) => void,
+  about: Partial<Pick<FakeDrone, 'camera' | 'proxied'>>,
   test: (lab: MavlinkLab, wanted: ReadonlyMap<string, string | null>, drone: FakeDrone) => Promise<void>,
   options: object = {},
 ): Promise<void> {
@@ -33,7 +34,7 @@ async function flying(
   );
   try {
     const drone = await lab.fly();
-    about(drone);
+    Object.assign(drone, about);
     await lab.until('online');
     if (drone.camera) drone.beatCamera();
     await test(lab, wanted, drone);
@@ -72,9 +73,7 @@ describe.concurrent('The stream of a camera', () => {
     ['RTSP rather than UDP', [{ type: 1, uri: '5600' }, daylight], {}, video(1)],
   ])('is %s', async (_title, streams, options, url) => {
     await flying(
-      (drone) => {
-        drone.camera = { vendor: 'ACME', model: 'Dual', streams };
-      },
+      { camera: { vendor: 'ACME', model: 'Dual', streams } },
       async (lab, wanted) => {
         await eventually('the media server has it', () => wanted.get(camera_key) === url);
         expect(healthOf(lab)).toMatchObject({ state: 'works' });
@@ -91,9 +90,7 @@ describe.concurrent('The stream of a camera', () => {
     ['empty', { count: 0, stream_id: 0, uri: '' }, 'not_offered', texts.no_stream],
   ])('that is %s is missing with the reason', async (_title, stream, state, reason) => {
     await flying(
-      (drone) => {
-        drone.camera = { vendor: 'ACME', model: 'Z', streams: [{ name: 'Main', ...stream }] };
-      },
+      { camera: { vendor: 'ACME', model: 'Z', streams: [{ name: 'Main', ...stream }] } },
       async (lab, wanted) => {
         await eventually('it is shown', () => healthOf(lab) !== undefined);
         const named = state === 'fails' ? texts.stream_unusable('Main', reason) : reason;
@@ -104,16 +101,11 @@ describe.concurrent('The stream of a camera', () => {
   });
 
   it('is named in the status among all others', async () => {
-    await flying(
-      (drone) => {
-        drone.camera = { vendor: 'ACME', model: 'Dual', streams: two };
-      },
-      async (lab) => {
-        const facts = (): string => JSON.stringify(lab.hub.drivers().map(({ facts: all }) => all));
-        const shown = 'Quadrotor 1 camera: Daylight (used), Thermal (thermal)';
-        await eventually('the status has them', () => facts().includes(shown));
-      },
-    );
+    await flying({ camera: dual }, async (lab) => {
+      const facts = (): string => JSON.stringify(lab.hub.drivers().map(({ facts: all }) => all));
+      const shown = 'Quadrotor 1 camera: Daylight (used), Thermal (thermal)';
+      await eventually('the status has them', () => facts().includes(shown));
+    });
   });
 });
 
@@ -123,11 +115,11 @@ describe.concurrent('Cameras that the autopilot answers for', () => {
 
   it('are children with their streams, online as long as the vehicle', async () => {
     await flying(
-      (drone) => {
-        drone.proxied = [
+      {
+        proxied: [
           { vendor: 'Siyi', model: 'A8', camera_device_id: 1, streams: [daylight] },
           { vendor: 'ViewPro', model: 'Q30', camera_device_id: 2, streams: [thermal] },
-        ];
+        ],
       },
       async (lab, wanted, drone) => {
         await eventually(
@@ -146,11 +138,11 @@ describe.concurrent('Cameras that the autopilot answers for', () => {
 
   it('are told apart by their lens where an ArduPilot gives no number, and need no stream', async () => {
     await flying(
-      (drone) => {
-        drone.proxied = [
+      {
+        proxied: [
           { vendor: 'Siyi', model: 'A8', streams: [daylight] },
           { vendor: '', model: '', lens_id: 1 },
-        ];
+        ],
       },
       async (lab, wanted) => {
         await eventually(
@@ -163,11 +155,11 @@ describe.concurrent('Cameras that the autopilot answers for', () => {
 
   it('are told apart by their gimbal where they have one lens each (ArduPilot#24551)', async () => {
     await flying(
-      (drone) => {
-        drone.proxied = [
+      {
+        proxied: [
           { vendor: 'Siyi', model: 'A8', gimbal_device_id: 1 },
           { vendor: 'ViewPro', model: 'Q30', gimbal_device_id: 2 },
-        ];
+        ],
       },
       async (lab) => {
         await eventually('both are shown', () => keys(lab).includes(key(1)) && keys(lab).includes(key(2)));
@@ -176,41 +168,27 @@ describe.concurrent('Cameras that the autopilot answers for', () => {
   });
 
   it('are not shown twice where they are components of their own', async () => {
-    await flying(
-      (drone) => {
-        drone.camera = { vendor: 'ACME', model: 'Dual', streams: two };
-        drone.proxied = [drone.camera];
-      },
-      async (lab, wanted, drone) => {
-        await eventually('the camera is shown', () => wanted.get(camera_key) === video(1));
-        await eventually('the autopilot is asked', () => drone.requests.includes(269));
-        expect(keys(lab)).toEqual([drone_key, camera_key]);
-      },
-    );
+    await flying({ camera: dual, proxied: [dual] }, async (lab, wanted, drone) => {
+      await eventually('the camera is shown', () => wanted.get(camera_key) === video(1));
+      await eventually('the autopilot is asked', () => drone.requests.includes(269));
+      expect(keys(lab)).toEqual([drone_key, camera_key]);
+    });
   });
 
   it('are asked for once where the autopilot has none', async () => {
-    await flying(
-      () => undefined,
-      async (lab, _wanted, drone) => {
-        await sleep(120_000, new AbortController().signal);
-        expect(drone.requests.filter((id) => id === 259 || id === 269)).toEqual([259]);
-        expect(keys(lab)).toEqual([drone_key]);
-      },
-    );
+    await flying({}, async (lab, _wanted, drone) => {
+      await sleep(120_000, new AbortController().signal);
+      expect(drone.requests.filter((id) => id === 259 || id === 269)).toEqual([259]);
+      expect(keys(lab)).toEqual([drone_key]);
+    });
   });
 
   it('announce no feeds of the vehicle', async () => {
-    await flying(
-      (drone) => {
-        drone.camera = { vendor: 'ACME', model: 'Dual', streams: two };
-      },
-      async (lab) => {
-        const child = await lab.outbox.until(({ data }) => data?.['asset_key'] === camera_key);
-        expect(child.data?.['feeds']).toEqual([]);
-        const vehicle = await lab.outbox.until(({ data }) => data?.['asset_key'] === drone_key);
-        expect(vehicle.data?.['feeds']).toContain('gps');
-      },
-    );
+    await flying({ camera: dual }, async (lab) => {
+      const child = await lab.outbox.until(({ data }) => data?.['asset_key'] === camera_key);
+      expect(child.data?.['feeds']).toEqual([]);
+      const vehicle = await lab.outbox.until(({ data }) => data?.['asset_key'] === drone_key);
+      expect(vehicle.data?.['feeds']).toContain('gps');
+    });
   });
 });

@@ -4,7 +4,7 @@ import { LatestMessages } from '../../../../../drivers/mavlink/reports/latest-me
 import { eventId } from '../../../../../drivers/mavlink/reports/px4-events.ts';
 import { telemetry } from '../../../../../drivers/mavlink/sim/telemetry.ts';
 import { Failsafes } from '../../../../../drivers/mavlink/vehicles/failsafes.ts';
-import type { Decoded, Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { blank, type Decoded, type Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
@@ -47,27 +47,24 @@ function shown(steps: readonly Step[], autopilot: 'ardupilot' | 'px4' | 'other' 
 
 function heartbeat(step: Extract<Step, { readonly beat: unknown }>): Messages['HEARTBEAT'] {
   const base_mode = step.armed === false ? 0 : armed;
-  const system_status = states[step.beat];
-  return { type: 2, autopilot: 3, custom_mode: 0, base_mode, system_status, mavlink_version: 3 };
+  return { ...blank('HEARTBEAT'), type: 2, autopilot: 3, base_mode, system_status: states[step.beat] };
 }
 
 function fence({ breach, type = 1 }: Extract<Step, { readonly breach: unknown }>): Messages['FENCE_STATUS'] {
-  const breach_type = type;
-  return { breach_status: breach, breach_count: 1, breach_type, breach_time: 0, breach_mitigation: 0 };
+  return { ...blank('FENCE_STATUS'), breach_status: breach, breach_count: 1, breach_type: type };
 }
 
+const every_sensor = 0x7fff_ffff;
 function sensors({
   failed,
-  enabled = 0x7fff_ffff,
+  enabled = every_sensor,
 }: Extract<Step, { readonly failed: unknown }>): Messages['SYS_STATUS'] {
-  const known = {
-    onboard_control_sensors_present: 0x7fff_ffff,
+  return {
+    ...blank('SYS_STATUS'),
+    onboard_control_sensors_present: every_sensor,
     onboard_control_sensors_enabled: enabled,
+    onboard_control_sensors_health: ~failed >>> 0,
   };
-  const state = { autopilot: 'ardupilot', pre_arm_ok: true, gps: 'ok' } as Parameters<
-    typeof telemetry.SYS_STATUS
-  >[0];
-  return { ...telemetry.SYS_STATUS(state), ...known, onboard_control_sensors_health: ~failed >>> 0 };
 }
 
 const critical = { beat: 'critical' } as const;
