@@ -1,7 +1,13 @@
 /** Reads values of unknown shape. */
+import type { z } from 'zod';
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The JSON parser and the service have nothing but JSON in a record. */
+export function isJsonObject(value: unknown): value is Readonly<Record<string, z.core.util.JSONType>> {
+  return isRecord(value);
 }
 
 export function field(value: unknown, name: string): unknown {

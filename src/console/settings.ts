@@ -1,16 +1,6 @@
 /** Settings of the person at this browser; kept in its storage where it has one. */
 import { isRecord, parseJson } from './json.ts';
 
-export interface Settings {
-  theme: string;
-  units: string;
-  zone: string;
-  language: string;
-  map: string;
-  sound: string;
-  shortcuts: string;
-}
-
 const storage_key = 'kit-console';
 
 /** The values of each setting; the first is the default. */
@@ -24,6 +14,8 @@ export const choicesOf = {
   shortcuts: ['on', 'off'],
 };
 
+export type Settings = Record<keyof typeof choicesOf, string>;
+
 export const settings: Settings = {
   theme: 'auto',
   units: 'metric',
@@ -34,13 +26,21 @@ export const settings: Settings = {
   shortcuts: 'on',
 };
 
+/** In the order in which they are shown. */
+export const setting_names = namesOf(choicesOf);
+
+function namesOf<T extends object>(table: T): readonly (keyof T)[];
+function namesOf(table: object) {
+  return Object.keys(table);
+}
+
 let deviceDark: MediaQueryList | undefined;
 
 /** Reads what was stored; unknown values stay at their default. */
 export function readSettings() {
   const stored = parseJson(read());
   if (!isRecord(stored)) return;
-  for (const name of namesOf()) {
+  for (const name of setting_names) {
     const value = stored[name];
     if (typeof value === 'string' && choicesOf[name].includes(value)) settings[name] = value;
   }
@@ -53,10 +53,6 @@ export function changeSetting(name: keyof Settings, value: string) {
   } catch {
     // Without storage the choice lasts as long as the page.
   }
-}
-
-function namesOf(): readonly (keyof Settings)[] {
-  return ['theme', 'units', 'zone', 'language', 'map', 'sound', 'shortcuts'];
 }
 
 function read(): string {

@@ -298,14 +298,13 @@ export interface View extends Now {
 export interface Actions {
   /** Redraws at once after a choice has changed. */
   readonly changed: () => void;
+  readonly choose: (chosen: Partial<Choices>) => void;
   /** Redraws after something was loaded in the background, such as a module. A tap in progress ends first. */
   readonly arrived: () => void;
   readonly login: (key: string) => Promise<void>;
   readonly logout: () => Promise<void>;
   /** Sends an order of a control that is held; settles with the answer, never rejects. */
   readonly sendQuietly: (order: Order) => Promise<void>;
-  readonly setTarget: (target: NonNullable<Choices['target']>) => void;
-  readonly clearTarget: () => void;
   readonly register: (body: Readonly<Record<string, JsonValue>>) => Promise<void>;
   readonly loadMetadata: (asset_id: string) => void;
   readonly saveMetadata: (asset_id: string, text: string) => Promise<void>;

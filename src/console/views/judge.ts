@@ -1,5 +1,4 @@
-/** How a kit of the list is: from its summary where the service gives one, else from its last telemetry. */
-import { field, listIn, textIn } from '../json.ts';
+/** How a kit of the list is, from its summary. */
 import { label, plain, sentence } from '../world/text.ts';
 import { t } from '../words/words.ts';
 import type { KitResource } from '../types.d.ts';
@@ -11,7 +10,6 @@ export interface Judged {
   readonly trouble: number;
 }
 
-const battery_low_pct = 20;
 /** A bad condition counts as much as so many others. */
 const bad_weight = 10;
 /** By state: offline before attention before never reported before online. */
@@ -23,7 +21,7 @@ const known: WeakMap<KitResource, readonly [words: object, judged: Judged]> = ne
 export function judge(kit: KitResource): Judged {
   const [words, before] = known.get(kit) ?? [];
   if (before && words === t) return before;
-  const conditions = conditionsOf(kit);
+  const conditions = kit.summary.attention;
   const reasons = reasonsOf(conditions, assetsOffline(kit));
   const state = !kit.last_seen
     ? 'none'
@@ -39,39 +37,11 @@ export function judge(kit: KitResource): Judged {
   return judged;
 }
 
-interface Condition {
-  readonly key: string;
-  readonly level: string;
-  readonly subject: string;
-  readonly value: number;
-}
-
-function conditionsOf(kit: KitResource): readonly Condition[] {
-  const summary = field(kit, 'summary');
-  if (summary === undefined) return [...linksOf(kit), ...batteryOf(kit)];
-  return listIn(field(summary, 'attention')).map((each) => ({
-    key: textIn(field(each, 'key')),
-    level: textIn(field(each, 'level')),
-    subject: textIn(field(each, 'subject')),
-    value: Number(field(each, 'value') ?? 0),
-  }));
-}
-
-function linksOf({ live }: KitResource): readonly Condition[] {
-  return (live?.wans ?? [])
-    .filter(({ status }) => status === 'offline')
-    .map(({ isp, name }) => ({ key: 'link', level: 'warn', subject: isp ? isp : name, value: 0 }));
-}
-
-function batteryOf({ live }: KitResource): readonly Condition[] {
-  const battery = live?.battery;
-  if (typeof battery !== 'number' || battery > battery_low_pct || live?.battery_charging === true) return [];
-  return [{ key: 'battery', level: 'warn', subject: '', value: battery }];
-}
+type Condition = KitResource['summary']['attention'][number];
 
 /** All of them: the list of what needs a person is cut. */
 export function assetsOffline({ summary }: KitResource): number {
-  return summary ? summary.assets.total - summary.assets.online : 0;
+  return summary.assets.total - summary.assets.online;
 }
 
 /** One sentence for each condition; assets together, and without what the state already shows. */
@@ -84,7 +54,11 @@ function reasonsOf(conditions: readonly Condition[], assets: number): readonly s
 }
 
 /** What needs a person, without the end of a sentence. */
-export function conditionText({ key, subject, value }: Pick<Condition, 'key' | 'subject' | 'value'>): string {
+export function conditionText({
+  key,
+  subject = '',
+  value = 0,
+}: Pick<Condition, 'subject' | 'value'> & { readonly key: string }): string {
   const n = Math.round(value);
   switch (key) {
     case 'battery':

@@ -43,13 +43,13 @@ function frame(view: View, { heading, body }: Shown) {
 /** The open sheet; those of commands belong to their asset. */
 function sheet(view: View) {
   const [name = ''] = view.choices.sheet?.split(' ') ?? [];
-  const part = own(sheets, name);
-  return part && shown(part, view);
+  const found = own(sheets, name);
+  return found && shown(found, view);
 }
 
-function shown(part: Lazy<(view: View) => unknown>, view: View) {
-  part.load(view.act);
-  return part.now()?.(view);
+function shown({ load, now }: Lazy<(view: View) => unknown>, view: View) {
+  load(view.act);
+  return now()?.(view);
 }
 
 /** The content of a screen. Screens beyond the first are fetched when they are shown, or in idle time. */
@@ -61,84 +61,54 @@ type ScreenView = (view: View) => Shown;
 
 const here: Partial<Record<Screen, ScreenView>> = { overview, assets: assetsScreen };
 
-async function activity() {
-  const [screen] = await Promise.all([import('./activity/activity-screen.ts'), loadStyles('files.css')]);
-  return screen.activityScreen;
+/** @param others what the part needs beside its module: style sheets, or modules that it asks for when it is there */
+function part<T>(load: () => Promise<T>, ...others: readonly (string | (() => Promise<unknown>))[]) {
+  return lazy(async () => {
+    const needed = others.map(async (other) => (typeof other === 'string' ? loadStyles(other) : other()));
+    const [loaded] = await Promise.all([load(), ...needed]);
+    return loaded;
+  });
 }
 
+/** Commands ask before they are sent. */
+const confirm = async () => import('./command/confirm.ts');
+const activity = part(
+  async () => (await import('./activity/activity-screen.ts')).activityScreen,
+  'files.css',
+);
+
 const rest = {
-  asset: lazy(async () => {
-    const [screen] = await Promise.all([
-      import('./asset/asset-view.ts'),
-      loadStyles('files.css'),
-      // Its commands ask before they are sent.
-      import('./command/confirm.ts'),
-      loadStyles('asset.css'),
-      loadStyles('controls.css'),
-    ]);
-    return screen.assetScreen;
-  }),
-  files: lazy(async () => {
-    const [screen] = await Promise.all([import('./files/files-view.ts'), loadStyles('files.css')]);
-    return screen.filesScreen;
-  }),
-  map: lazy(async () => (await import('./map/map-box.ts')).mapScreen),
-  links: lazy(async () => {
-    const [screen] = await Promise.all([import('./links/links-screen.ts'), import('./command/confirm.ts')]);
-    return screen.linksScreen;
-  }),
-  align: lazy(async () => {
-    const [screen] = await Promise.all([
-      import('./align/align-screen.ts'),
-      loadStyles('asset.css'),
-      loadStyles('controls.css'),
-    ]);
-    return screen.alignScreen;
-  }),
-  activity: lazy(activity),
-  alarms: lazy(async () => {
-    const [screen] = await Promise.all([
-      import('./alarms/alarms-screen.ts'),
-      loadStyles('fleet.css'),
-      loadStyles('files.css'),
-    ]);
-    return screen.alarmsScreen;
-  }),
-  manage: lazy(async () => {
-    const [screen] = await Promise.all([import('./manage/manage-screen.ts'), loadStyles('fleet.css')]);
-    return screen.manageScreen;
-  }),
-  log: lazy(activity),
-  kits: lazy(async () => {
-    const [screen] = await Promise.all([import('./fleet/fleet-screen.ts'), loadStyles('fleet.css')]);
-    return screen.fleetScreen;
-  }),
-  settings: lazy(async () => (await import('./settings/settings-screen.ts')).settingsScreen),
+  asset: part(
+    async () => (await import('./asset/asset-view.ts')).assetScreen,
+    'files.css',
+    confirm,
+    'asset.css',
+    'controls.css',
+  ),
+  files: part(async () => (await import('./files/files-view.ts')).filesScreen, 'files.css'),
+  map: part(async () => (await import('./map/map-box.ts')).mapScreen),
+  links: part(async () => (await import('./links/links-screen.ts')).linksScreen, confirm),
+  align: part(async () => (await import('./align/align-screen.ts')).alignScreen, 'asset.css', 'controls.css'),
+  activity,
+  alarms: part(
+    async () => (await import('./alarms/alarms-screen.ts')).alarmsScreen,
+    'fleet.css',
+    'files.css',
+  ),
+  manage: part(async () => (await import('./manage/manage-screen.ts')).manageScreen, 'fleet.css'),
+  log: activity,
+  kits: part(async () => (await import('./fleet/fleet-screen.ts')).fleetScreen, 'fleet.css'),
+  settings: part(async () => (await import('./settings/settings-screen.ts')).settingsScreen),
 };
 
 /** The question before a risky command. */
-const question = lazy(async () => (await import('./command/confirm.ts')).question);
-
-/** The list of kits in a sheet. */
-const chooser = lazy(async () => (await import('./shell/kit-chooser.ts')).kitChooser);
-
-/** The shortcuts of the keyboard. */
-const shortcuts = lazy(async () => (await import('./shell/shortcuts-sheet.ts')).shortcutsSheet);
-
-/** A picture of a file, large. */
-const picture = lazy(async () => {
-  const [screen] = await Promise.all([import('./files/files-view.ts'), loadStyles('files.css')]);
-  return screen.fileSheet;
-});
-
-/** The registration of partner assets. */
-const register = lazy(async () => (await import('./assets/register-view.ts')).registerSheet);
+const question = part(async () => (await confirm()).question);
 
 const sheets: Readonly<Record<string, Lazy<(view: View) => unknown>>> = {
-  kits: chooser,
-  shortcuts,
-  file: picture,
-  register,
+  kits: part(async () => (await import('./shell/kit-chooser.ts')).kitChooser),
+  shortcuts: part(async () => (await import('./shell/shortcuts-sheet.ts')).shortcutsSheet),
+  file: part(async () => (await import('./files/files-view.ts')).fileSheet, 'files.css'),
+  register: part(async () => (await import('./assets/register-view.ts')).registerSheet),
 };
 
 /** The screen of the address; undefined while its module is fetched. */
@@ -153,8 +123,7 @@ function screenOf(view: View): Shown | undefined {
 
 /** Fetches the other screens in idle time, so that they are there when the link is not. */
 export function fetchScreens(act: Actions) {
-  for (const part of [...Object.values(rest), question, chooser, shortcuts, picture, register])
-    part.load(act);
+  for (const each of [...Object.values(rest), ...Object.values(sheets), question]) each.load(act);
 }
 
 /** Asks for the API key. It is sent to the service once and not stored: the service answers with a cookie. */

@@ -132,7 +132,6 @@ export const de: Words = {
     label: 'Weg der Daten',
     kit: 'Kit',
     service: 'Dienst',
-    noLink: 'nicht gemeldet',
     waiting: (n) => `${number(n)} wartend`,
   },
   attention: {
@@ -201,7 +200,6 @@ export const de: Words = {
     speedTest: 'Geschwindigkeitstest',
     speed: ({ down, up, latency }) => `${down} ab, ${up} auf\u00a0Mb/s, ${latency}\u00a0ms`,
     notRun: 'Noch nicht gelaufen',
-    testedAgo: (ms) => `vor ${duration(ms)}`,
     run: 'Starten',
   },
   alarms: {
@@ -227,7 +225,6 @@ export const de: Words = {
     save: 'Speichern',
   },
   align: {
-    title: 'Antenne ausrichten',
     source: 'Signal',
     none: 'Kein Funkgerät, Modem und keine Schüssel dieses Kits meldet ein Signal.',
     answered: 'beantwortet',

@@ -134,7 +134,6 @@ export const en = {
     label: 'Path of the data',
     kit: 'Kit',
     service: 'Service',
-    noLink: 'not reported',
     waiting: (n: number) => `${number(n)} in queue`,
   },
   attention: {
@@ -206,7 +205,6 @@ export const en = {
     speed: ({ down, up, latency }: { down: string; up: string; latency: string }) =>
       `${down} down, ${up} up\u00a0Mb/s, ${latency}\u00a0ms`,
     notRun: 'Not run yet',
-    testedAgo: (ms: number) => `${duration(ms)} ago`,
     run: 'Run',
   },
   alarms: {
@@ -233,7 +231,6 @@ export const en = {
     save: 'Save',
   },
   align: {
-    title: 'Align an antenna',
     source: 'Signal',
     none: 'No radio, modem or dish of this kit reports a signal.',
     answered: 'answered',

@@ -6,31 +6,43 @@ import { field } from '../json.ts';
 import { changeSetting, languageNow, themeNow } from '../settings.ts';
 import { fly_command } from './places.ts';
 import type { Session } from './session.ts';
-import type { Actions, Choices, JsonValue, Order, OrderState } from '../types.d.ts';
+import type { Actions, Choices, Order, OrderState, JsonValue } from '../types.d.ts';
 
-interface Parts {
-  choices: Choices;
-  session: Session;
-  changed: () => void;
-  arrived: () => void;
+interface Parts extends Pick<Actions, 'changed' | 'arrived'> {
+  readonly choices: Choices;
+  readonly session: Session;
 }
 
 export function makeActions(parts: Parts): Actions {
   const { choices, session, changed, arrived } = parts;
+  const choose = (chosen: Partial<Choices>) => {
+    Object.assign(choices, chosen);
+    changed();
+  };
   return {
     changed,
     arrived,
+    choose,
     login: async (key) => session.login(key),
     logout: async () => session.logout(),
     note: (event) => {
       session.note(event);
       arrived();
     },
-    ...sheetActions(parts),
+    openSheet: (name) => choose({ sheet: name, search: '', registering: '' }),
+    closeSheet: () => choose({ sheet: null, search: '' }),
+    switchTheme: () => {
+      changeSetting('theme', themeNow() === 'day' ? 'night' : 'day');
+      changed();
+    },
+    setting: (name, value) => {
+      changeSetting(name, value);
+      if (name === 'language') void useLanguage(languageNow()).then(changed);
+      changed();
+    },
     order: (order) => {
-      if (!needsConfirmation(order.command)) return void send(parts, order);
-      choices.confirming = order;
-      return changed();
+      if (needsConfirmation(order.command)) choose({ confirming: order });
+      else void send(parts, order);
     },
     send: async (order) => send(parts, order),
     sendQuietly: async (order) => sendQuietly(parts, order),
@@ -42,45 +54,6 @@ export function makeActions(parts: Parts): Actions {
     register: async (body) => register(parts, body),
     loadMetadata: (asset_id) => void loadMetadata(parts, asset_id),
     saveMetadata: async (asset_id, text) => saveMetadata(parts, asset_id, text),
-  };
-}
-
-function sheetActions({
-  choices,
-  changed,
-}: Parts): Pick<
-  Actions,
-  'openSheet' | 'closeSheet' | 'switchTheme' | 'setting' | 'setTarget' | 'clearTarget'
-> {
-  return {
-    openSheet: (name) => {
-      choices.sheet = name;
-      choices.search = '';
-      choices.registering = '';
-      changed();
-    },
-    closeSheet: () => {
-      choices.sheet = null;
-      choices.search = '';
-      changed();
-    },
-    switchTheme: () => {
-      changeSetting('theme', themeNow() === 'day' ? 'night' : 'day');
-      changed();
-    },
-    setting: (name, value) => {
-      changeSetting(name, value);
-      if (name === 'language') void useLanguage(languageNow()).then(changed);
-      changed();
-    },
-    setTarget: (target) => {
-      choices.target = target;
-      changed();
-    },
-    clearTarget: () => {
-      choices.target = null;
-      changed();
-    },
   };
 }
 

@@ -30,7 +30,7 @@ export class Alarms {
     }
     this.#socket ??= new ServiceLink(
       { path: '/api/ws', frame: { type: 'subscribe', alarms: true, kits: [] }, first: 'alarms' },
-      { onFrame: (frame) => this.#take(frame), onLink: () => undefined, onRefused: () => undefined },
+      { onFrame: (frame) => this.#take(frame) },
     );
   }
 

@@ -54,7 +54,6 @@ export class Fleet {
           if (state === 'lost') this.#isFirst = true;
           this.#onNews();
         },
-        onRefused: () => undefined,
       },
     );
   }

@@ -31,9 +31,9 @@ const clock_step_ms = 60_000;
 interface Listener<F extends Frame> {
   /** Frames that are in step: that named by `first` first. */
   onFrame: (frame: F) => void;
-  onLink: (link: PageLink) => void;
+  onLink?: (link: PageLink) => void;
   /** The socket could not be opened: the session may have ended. */
-  onRefused: () => void;
+  onRefused?: () => void;
 }
 
 interface Subscription {
@@ -118,7 +118,7 @@ export class ServiceLink<F extends Frame> {
     this.#isSnapshotDue = true;
     this.#retry_at_ms = elapsed_ms() + this.#retry_ms * (0.75 + Math.random() / 2);
     this.#retry_ms = Math.min(retry_max_ms, this.#retry_ms * 2);
-    if (wasNeverOpen) this.#listener.onRefused();
+    if (wasNeverOpen) this.#listener.onRefused?.();
   }
 
   #subscribe() {
@@ -202,6 +202,6 @@ export class ServiceLink<F extends Frame> {
   #setState(state: PageLink['state']) {
     if (this.#link.state === state) return;
     this.#link = { state, since_ms: state === 'lost' ? this.#received_ms : elapsed_ms() };
-    this.#listener.onLink(this.#link);
+    this.#listener.onLink?.(this.#link);
   }
 }

@@ -1,5 +1,5 @@
 /** Reads a payload that a person typed as JSON; which commands are sent without a question, and how often one is repeated while its button is held. */
-import { isRecord, parseJson, field } from '../json.ts';
+import { field, isJsonObject, parseJson } from '../json.ts';
 import { t } from '../words/words.ts';
 import type { CommandDefinition, JsonValue } from '../types.js';
 
@@ -15,13 +15,8 @@ export function readJson(text: string): {
   readonly faults: ReadonlyMap<string, string>;
 } {
   const value = parseJson(text.trim() === '' ? '{}' : text);
-  if (isPayload(value)) return { payload: value, faults: new Map() };
+  if (isJsonObject(value)) return { payload: value, faults: new Map() };
   return { payload: {}, faults: new Map([[json_field, t.form.notJson]]) };
-}
-
-/** A record that the JSON parser returned holds JSON values only. */
-function isPayload(value: unknown): value is Readonly<Record<string, JsonValue>> {
-  return isRecord(value);
 }
 
 /** Just before the movement would end without a new command. */

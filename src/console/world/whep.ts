@@ -4,6 +4,7 @@
  */
 import { field, parseJson, textIn } from '../json.ts';
 import { t } from '../words/words.ts';
+import { rest } from './rest.ts';
 
 const gathering_ms = 1_000;
 /** A TURN server over TCP takes more round trips; its first candidate is enough. */
@@ -297,13 +298,4 @@ function isInboundVideo(report: unknown): report is RTCInboundRtpStreamStats {
     Reflect.get(report, 'type') === 'inbound-rtp' &&
     Reflect.get(report, 'kind') === 'video'
   );
-}
-
-async function rest(ms: number, signal: AbortSignal) {
-  if (signal.aborted) return;
-  const { promise, resolve }: PromiseWithResolvers<void> = Promise.withResolvers();
-  const timer = setTimeout(resolve, ms);
-  signal.addEventListener('abort', () => resolve(), { once: true });
-  await promise;
-  clearTimeout(timer);
 }

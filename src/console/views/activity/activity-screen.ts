@@ -105,10 +105,8 @@ function olderPart(view: View, past: Past) {
 }
 
 function assetFilter({ choices, world, act }: View) {
-  const choose = ({ currentTarget }: Event & { currentTarget: HTMLSelectElement }) => {
-    choices.log_asset = currentTarget.value;
-    act.changed();
-  };
+  const choose = ({ currentTarget }: Event & { currentTarget: HTMLSelectElement }) =>
+    act.choose({ log_asset: currentTarget.value });
   return html`<select
     class="asset-filter"
     aria-label=${t.history.asset}
@@ -146,11 +144,10 @@ function saveButton(
 }
 
 function filterChip(key: (typeof filters)[number], { choices, act }: View) {
-  const choose = () => {
-    choices.log_filter = key;
-    act.changed();
-  };
-  return chip(key, t.activity.kind[key], { isOn: choices.log_filter === key, choose });
+  return chip(key, t.activity.kind[key], {
+    isOn: choices.log_filter === key,
+    choose: () => act.choose({ log_filter: key }),
+  });
 }
 
 /** Conditions that the history holds as events. */

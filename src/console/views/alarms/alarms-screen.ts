@@ -54,20 +54,14 @@ export function alarmsScreen(view: View) {
 }
 
 function filterChip(state: (typeof states)[number], { choices, act }: View) {
-  const choose = () => {
-    choices.alarm_filter = state;
-    act.changed();
-  };
+  const choose = () => act.choose({ alarm_filter: state });
   const count = choices.alarms.filter((alarm) => alarm.state === state).length;
   const content = html`${t.alarms.state[state]} <span class="n">${number(count)}</span>`;
   return chip(state, content, { isOn: choices.alarm_filter === state, choose });
 }
 
 /** What is wrong, as a sentence; names in it are not sanitised yet. */
-function alarmText(
-  { what, subject = '', value = 0, kit_id, assets, back = [], message }: Alarm,
-  view: View,
-): string {
+function alarmText({ what, subject, value, kit_id, assets, back = [], message }: Alarm, view: View): string {
   const [first = ''] = assets;
   const asset = assetName(view, kit_id, first);
   if (what === 'offline') return t.attention.kitOffline;
@@ -185,16 +179,11 @@ function noteForm(alarm: Alarm, typed: string, view: View) {
 }
 
 /** The socket brings what became of it. */
-async function change(
-  { kit_id, id }: Alarm,
-  body: Readonly<Record<string, JsonValue>>,
-  { choices, act }: View,
-) {
+async function change({ kit_id, id }: Alarm, body: Readonly<Record<string, JsonValue>>, { act }: View) {
   try {
     await ask('PATCH', `/api/kits/${kit_id}/alarms/${id}`, { body });
-    choices.alarm_fault = '';
+    act.choose({ alarm_fault: '' });
   } catch (error) {
-    choices.alarm_fault = t.order.refused(reasonOf(error, t.order.noAnswer));
+    act.choose({ alarm_fault: t.order.refused(reasonOf(error, t.order.noAnswer)) });
   }
-  act.changed();
 }

@@ -112,12 +112,10 @@ export function alignScreen(view: View) {
   const { choices, act } = view;
   const sources = sourcesOf(view);
   const chosen = sources.find(({ key }) => key === choices.aligned) ?? sources[0];
-  const choose = ({ currentTarget }: Event & { currentTarget: HTMLSelectElement }) => {
-    choices.aligned = currentTarget.value;
-    act.changed();
-  };
+  const choose = ({ currentTarget }: Event & { currentTarget: HTMLSelectElement }) =>
+    act.choose({ aligned: currentTarget.value });
   return {
-    heading: { title: t.align.title, back: addressOf('links', choices.kit_id) },
+    heading: { title: t.nav.align, back: addressOf('links', choices.kit_id) },
     body: html`<div class="page align">
       ${lostBox(view)}
       ${
@@ -203,7 +201,7 @@ class Meter extends Component<{ source: Source }, { hasTone: boolean; best: numb
     return html`<section
       key="meter"
       class=${freshness.isOld ? 'card pad meter-card is-old' : 'card pad meter-card'}
-      aria-label=${t.align.title}
+      aria-label=${t.nav.align}
     >
       <p class="big" role="status"><span>${number(value)}</span><small>${unit}</small></p>
       <p class="cap">${name(more)} ${age(freshness)}</p>

@@ -231,7 +231,7 @@ function valueView(key: string, value: unknown): unknown {
   const rows = value.slice(0, list_shown_max);
   return html`<ul class="nested">
     ${rows.map((each) => html`<li>${isRecord(each) ? values(each) : plain(each)}</li>`)}
-    ${value.length > rows.length ? html`<li class="cap">${t.asset.andMore(value.length - rows.length)}</li>` : ''}
+    ${value.length > rows.length ? html`<li class="cap">${t.attention.more(value.length - rows.length)}</li>` : ''}
   </ul>`;
 }
 

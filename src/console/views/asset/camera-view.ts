@@ -3,7 +3,7 @@ import { feedFreshness } from '../../world/age.ts';
 import { duration, clock } from '../../units.ts';
 import { field, isRecord, listIn, own, textIn } from '../../json.ts';
 import { other_detections } from '../../world/detections.ts';
-import { detectionText } from '../../world/history/log.ts';
+import { detectionText, typesOf } from '../../world/history/log.ts';
 import { label, plain } from '../../world/text.ts';
 import { fieldOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
@@ -16,7 +16,7 @@ import { age, card, isWideNow, name } from '../parts/marks.ts';
 import { PtzPad } from './ptz.ts';
 import { Still } from './still.ts';
 import { Video } from './video.ts';
-import type { LiveAsset, Option, View } from '../../types.d.ts';
+import type { FeedMessage, LiveAsset, Option, View } from '../../types.d.ts';
 import type { Shared } from './drone-view.ts';
 
 export function cameraBody(asset: LiveAsset, view: View, { first, past, commands, rest }: Shared) {
@@ -59,13 +59,8 @@ function still(asset: LiveAsset, view: View) {
 /** What the detector sees now, while that is current. */
 function seenNow(asset: LiveAsset, view: View): string {
   const { ai_detection, motion } = view.world.feeds.get(asset.id) ?? {};
-  const types = fieldOf(ai_detection, 'types');
-  if (
-    fieldOf(ai_detection, 'detected') === true &&
-    Array.isArray(types) &&
-    !feedFreshness(asset, 'ai_detection', view).isOld
-  )
-    return types.map((type) => own(t.seen, String(type)) ?? plain(type)).join(', ');
+  const seen = seenText(ai_detection);
+  if (seen !== undefined && !feedFreshness(asset, 'ai_detection', view).isOld) return seen;
   return fieldOf(motion, 'detected') === true && !feedFreshness(asset, 'motion', view).isOld
     ? t.camera.motion
     : '';
@@ -146,7 +141,11 @@ function presetsOfFeed(asset: LiveAsset, view: View): readonly Option[] {
 function seenCard(asset: LiveAsset, view: View) {
   const feeds = view.world.feeds.get(asset.id) ?? {};
   const rows = [
-    { feed: 'ai_detection', sign: 'users' as const, text: seenText(asset, view) },
+    {
+      feed: 'ai_detection',
+      sign: 'users' as const,
+      text: seenText(feeds['ai_detection']) ?? t.camera.nothingSeen,
+    },
     {
       feed: 'motion',
       sign: 'activity' as const,
@@ -180,9 +179,11 @@ function seenCard(asset: LiveAsset, view: View) {
   );
 }
 
-function seenText(asset: LiveAsset, view: View) {
-  const detection = view.world.feeds.get(asset.id)?.['ai_detection'];
-  const types = fieldOf(detection, 'types');
-  if (fieldOf(detection, 'detected') !== true || !Array.isArray(types)) return t.camera.nothingSeen;
-  return types.map((type) => own(t.seen, String(type)) ?? plain(type)).join(', ');
+/** What the detector reports; undefined: nothing. */
+function seenText(detection: FeedMessage | undefined) {
+  if (fieldOf(detection, 'detected') !== true || !Array.isArray(fieldOf(detection, 'types')))
+    return undefined;
+  return typesOf(detection?.data)
+    .map((type) => plain(type))
+    .join(', ');
 }

@@ -242,28 +242,17 @@ function figures(
   const mode = fieldOf(sys_status, 'flight_mode');
   const speed = numberOf(vfr_hud, 'groundspeed') ?? numberOf(gps, 'ground_speed');
   const climb = numberOf(vfr_hud, 'climb_mps');
+  const fix = t.drone.fixes[numberOf(gps_raw, 'fix_type') ?? -1] ?? '';
   return [
     ...(typeof mode === 'string'
       ? [{ term: t.drone.mode, value: plain(mode), unit: '', feed: 'sys_status' }]
       : []),
     ...figure(t.drone.altitude, 'gps', numberOf(gps, 'relative_alt_m'), heightIn),
     ...figure(t.drone.speed, vfr_hud ? 'vfr_hud' : 'gps', speed, speedIn),
-    ...figure(t.drone.batteryTerm, 'battery', numberOf(battery, 'remaining_pct'), (value) => ({
-      value,
-      unit: '%',
-      digits: 0,
-    })),
-    ...figure(t.drone.satellites, 'gps_raw', numberOf(gps_raw, 'satellites_visible'), (value) => ({
-      value,
-      unit: t.drone.fixes[numberOf(gps_raw, 'fix_type') ?? -1] ?? '',
-      digits: 0,
-    })),
+    ...figure(t.drone.batteryTerm, 'battery', numberOf(battery, 'remaining_pct'), as('%')),
+    ...figure(t.drone.satellites, 'gps_raw', numberOf(gps_raw, 'satellites_visible'), as(fix)),
     ...distance,
-    ...figure(t.drone.voltage, 'battery', numberOf(battery, 'voltage'), (value) => ({
-      value,
-      unit: 'V',
-      digits: 1,
-    })),
+    ...figure(t.drone.voltage, 'battery', numberOf(battery, 'voltage'), as('V', 1)),
     ...figure(t.drone.fromHome, 'gps', numberOf(gps, 'home_distance_m'), distanceIn),
     ...windFigure(wind),
     ...figure(t.drone.flightTime, 'sys_status', numberOf(sys_status, 'flight_time_s'), (value) => ({
@@ -271,7 +260,7 @@ function figures(
       unit: 'min',
       digits: 1,
     })),
-    ...figure(t.drone.rc, 'rc', numberOf(rc, 'rssi_pct'), (value) => ({ value, unit: '%', digits: 0 })),
+    ...figure(t.drone.rc, 'rc', numberOf(rc, 'rssi_pct'), as('%')),
     ...figure(t.drone.climb, 'vfr_hud', climb, climbIn),
   ];
 }
@@ -296,6 +285,11 @@ function figure(
   return [{ term, feed, value: number(shown, digits), unit }];
 }
 
+/** A number with the unit in which it is reported. */
+function as(unit: string, digits: number = 0) {
+  return (value: number): Measure => ({ value, unit, digits });
+}
+
 function climbIn(mps: number): Measure {
   return speedIn(Math.abs(mps) < 0.05 ? 0 : mps);
 }
@@ -317,23 +311,14 @@ function reasons({ sys_status: status }: Readonly<Record<string, FeedMessage>>, 
 
 function minutes(asset: LiveAsset, view: View) {
   const { series } = view.world;
-  const height = spark(series.get(`${asset.id} height`) ?? [], {
-    what: t.drone.altitude,
-    unit: 'm',
-    low: 0,
-    isAccent: true,
+  const lane = (key: string, what: string, about: Partial<Parameters<typeof spark>[1]>) => ({
+    term: what,
+    chart: spark(series.get(`${asset.id} ${key}`) ?? [], { what, unit: '', ...about }),
   });
-  const battery = spark(series.get(`${asset.id} battery`) ?? [], {
-    what: t.drone.batteryTerm,
-    unit: '%',
-    low: 0,
-    top: 100,
-  });
-  const radio = spark(series.get(`${asset.id} radio`) ?? [], { what: t.drone.radio, unit: '' });
   const rows = [
-    { term: t.drone.altitude, chart: height },
-    { term: t.drone.batteryTerm, chart: battery },
-    { term: t.drone.radio, chart: radio },
+    lane('height', t.drone.altitude, { unit: 'm', low: 0, isAccent: true }),
+    lane('battery', t.drone.batteryTerm, { unit: '%', low: 0, top: 100 }),
+    lane('radio', t.drone.radio, {}),
   ].filter(({ chart }) => chart !== '');
   if (rows.length === 0) return '';
   return card(

@@ -46,7 +46,9 @@ export function flyCard(asset: LiveAsset, view: View) {
     ${isKnown ? stepper({ ...height, alt_m: height.alt_m ?? 0 }, view, asset) : html`<p class="lock">${t.fly.heightNotKnown}</p>`}
     ${locked !== undefined && html`<p class="lock">${locked}</p>`}
     <div class="answers">
-      <button type="button" class="btn plain" onClick=${view.act.clearTarget}>${t.cancel}</button>
+      <button type="button" class="btn plain" onClick=${() => view.act.choose({ target: null })}>
+        ${t.cancel}
+      </button>
       <button type="button" class="btn main" aria-disabled=${String(isLocked)} onClick=${ask}>
         ${t.fly.ask}
       </button>

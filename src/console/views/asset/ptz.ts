@@ -2,6 +2,7 @@
  * Moves a camera while an arrow is held. One owner, a pointer or a key, holds at a time; `stop` is sent after the answer to
  * the move has settled, also when the move failed, so that it never overtakes it.
  */
+import { rest } from '../../world/rest.ts';
 import { repeatOf } from '../../world/payload.ts';
 import { field } from '../../json.ts';
 import { t } from '../../words/words.ts';
@@ -78,7 +79,7 @@ export class PtzPad extends Component<Props, { held: Direction | null; speed: nu
     while (!released.aborted) {
       const sent_ms = performance.now();
       await this.#send(direction);
-      await wait(sent_ms + repeatOf(this.props.command) - performance.now(), released);
+      await rest(sent_ms + repeatOf(this.props.command) - performance.now(), released);
     }
     await this.#send('stop');
   }
@@ -180,11 +181,7 @@ export class PtzPad extends Component<Props, { held: Direction | null; speed: nu
   }
 }
 
-function speedOf(
-  command: CommandDefinition,
-):
-  | { readonly min: number; readonly max: number; readonly step: number; readonly initial: number }
-  | undefined {
+function speedOf(command: CommandDefinition) {
   const schema = field(field(command.input_schema, 'properties'), 'speed');
   const number = (key: string) => {
     const value = field(schema, key);
@@ -195,13 +192,4 @@ function speedOf(
   if (min === undefined || max === undefined) return undefined;
   const isWhole = field(schema, 'type') === 'integer';
   return { min, max, step: isWhole ? 1 : (max - min) / 20, initial: number('default') ?? (min + max) / 2 };
-}
-
-async function wait(ms: number, signal: AbortSignal) {
-  if (signal.aborted || ms <= 0) return;
-  const { promise, resolve }: PromiseWithResolvers<void> = Promise.withResolvers();
-  const timer = setTimeout(resolve, ms);
-  signal.addEventListener('abort', () => resolve(), { once: true });
-  await promise;
-  clearTimeout(timer);
 }

@@ -7,6 +7,7 @@ import { fieldOf, numberOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { age, card, fact, name, isWideNow } from '../parts/marks.ts';
+import { meter } from '../parts/meter.ts';
 import { spark } from '../parts/spark.ts';
 import type { LiveAsset, View } from '../../types.d.ts';
 import type { Shared } from './drone-view.ts';
@@ -67,15 +68,7 @@ function peerRow(peer: Readonly<Record<string, unknown>>) {
     <span class="cap"
       >${facts.join(', ')}${rssi < dbm_weak && Number.isFinite(rssi) ? `, ${t.radio.weak}` : ''}</span
     >
-    <svg
-      class=${rssi < dbm_weak ? 'meter weak' : 'meter'}
-      viewBox="0 0 100 8"
-      preserveAspectRatio="none"
-      aria-hidden="true"
-    >
-      <rect class="all" width="100" height="8" />
-      <rect width=${Number.isFinite(rssi) ? share * 100 : 0} height="8" />
-    </svg>
+    ${meter(Number.isFinite(rssi) ? share : 0, rssi < dbm_weak)}
   </li>`;
 }
 
@@ -84,12 +77,11 @@ function channelCard(asset: LiveAsset, view: View) {
   if (!link && !status) return '';
   const freshness = link ? feedFreshness(asset, 'link', view) : undefined;
   const group = freshness && { ...freshness, isNamed: true };
-  const amount: (value: number | undefined, unit: string, digits?: number) => string = (
-    value,
-    unit,
-    digits = 0,
-  ) => (value === undefined ? t.notReported : quantity(value, unit, digits));
+  const amount = (value: number | undefined, unit: string) =>
+    value === undefined ? t.notReported : quantity(value, unit);
   const channel = numberOf(link, 'channel');
+  const busy = numberOf(link, 'busy_pct');
+  const temperature = numberOf(status, 'temperature_c');
   const facts = [
     fact(
       t.radio.channel,
@@ -99,12 +91,8 @@ function channelCard(asset: LiveAsset, view: View) {
     fact(t.radio.width, amount(numberOf(link, 'bandwidth_mhz'), 'MHz'), group),
     fact(t.radio.power, amount(numberOf(link, 'txpower_dbm'), 'dBm'), group),
     fact(t.radio.noise, amount(numberOf(link, 'noise'), 'dBm'), group),
-    ...(numberOf(link, 'busy_pct') === undefined
-      ? []
-      : [fact(t.radio.busy, amount(numberOf(link, 'busy_pct'), '%'), group)]),
-    ...(numberOf(status, 'temperature_c') === undefined
-      ? []
-      : [fact(t.radio.temperature, amount(numberOf(status, 'temperature_c'), '°C'))]),
+    busy === undefined ? '' : fact(t.radio.busy, amount(busy, '%'), group),
+    temperature === undefined ? '' : fact(t.radio.temperature, amount(temperature, '°C')),
   ];
   return card(
     'channel',

@@ -8,6 +8,7 @@ import {
   missingOf,
 } from '../../world/age.ts';
 import { duration, heightIn, locale, measureText } from '../../units.ts';
+import { typesOf } from '../../world/history/log.ts';
 import { addressOf } from '../../world/route.ts';
 import { assetTree, fieldOf, numberOf } from '../../world/world.ts';
 import { t } from '../../words/words.ts';
@@ -176,14 +177,10 @@ function droneFacts({ sys_status, battery, gps }: Feeds): Texts {
 }
 
 function cameraFacts({ motion, ai_detection }: Feeds, { time_ms }: View): Texts {
-  const types = fieldOf(ai_detection, 'types');
-  const seen = Array.isArray(types) && fieldOf(ai_detection, 'detected') === true ? types.map(String) : [];
-  const facts: (readonly [string, string])[] = [];
-  if (seen.length > 0)
-    facts.push(['ai_detection', seen.map((type) => own(t.seen, type) ?? plain(type)).join(', ')]);
-  else if (fieldOf(motion, 'detected') === true) facts.push(['motion', t.camera.motion]);
-  else if (motion) facts.push(['motion', t.camera.quiet(duration(time_ms - Date.parse(motion.time)))]);
-  return facts;
+  const seen = fieldOf(ai_detection, 'detected') === true ? typesOf(ai_detection?.data) : [];
+  if (seen.length > 0) return [['ai_detection', seen.map((type) => plain(type)).join(', ')]];
+  if (fieldOf(motion, 'detected') === true) return [['motion', t.camera.motion]];
+  return motion ? [['motion', t.camera.quiet(duration(time_ms - Date.parse(motion.time)))]] : [];
 }
 
 function radioFacts({ mesh }: Feeds): Texts {

@@ -69,10 +69,7 @@ function filters({ world, choices, act }: View) {
   const draw = () =>
     html`<div class="chips one-line" role="group" aria-label=${t.assets.filter}>
       ${buttons.map(({ key, text, count }) => {
-        const choose = () => {
-          choices.filter = key;
-          act.changed();
-        };
+        const choose = () => act.choose({ filter: key });
         const content = html`${key === 'offline' && count > 0 ? html`<span class="state bad">${shape('off')}</span>` : ''}<bdi
             >${text}</bdi
           >

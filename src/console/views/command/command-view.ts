@@ -161,37 +161,36 @@ interface Input {
   fault: string | undefined;
 }
 
+/** Few values are radio buttons, more a list; what has none is text. */
 function input(about: Input) {
-  const { field, key, typed, fault } = about;
+  const { field, key, typed, type, fault } = about;
   const id = `${key} ${field.name}`.replaceAll(' ', '-');
   const note = html`<span class="note" id=${`${id}-note`}
     >${fault ? html`<b class="fault">${fault}</b>` : noteOf(field)}</span
   >`;
   const value = typed(field.name);
-  const options = optionsOf(field);
   const text = html`${field.label}${field.isRequired ? '' : ` (${t.form.optional})`}`;
-  if (options && options.length <= radios_max) return radios({ about, id, text, note, value, options });
-  return options
-    ? select({ about, id, text, note, value, options })
-    : textInput({ about, id, text, note, value });
-}
-
-interface Drawn {
-  about: Input;
-  id: string;
-  text: unknown;
-  note: unknown;
-  value: string;
-}
-
-function radios({
-  about,
-  id,
-  text,
-  note,
-  value,
-  options,
-}: Drawn & { readonly options: readonly Pick<Option, 'value' | 'text'>[] }) {
+  const options = optionsOf(field);
+  if (!options) {
+    const box = textBox(about, id, value);
+    const step = (by: 1 | -1) => stepButton(about, value, by);
+    return html`<div class="input">
+      <label for=${id}>${text}</label>
+      ${isStepped(field) ? html`<span class="stepper">${step(-1)}${box}${step(1)}</span>` : box} ${note}
+    </div>`;
+  }
+  if (options.length > radios_max) {
+    const choose = ({ currentTarget }: Event & { currentTarget: HTMLSelectElement }) =>
+      type(field.name, currentTarget.value);
+    return html`<label class="input"
+      ><span>${text}</span>
+      <select value=${value} onChange=${choose} aria-describedby=${`${id}-note`}>
+        <option value="">${t.form.choose}</option>
+        ${options.map((option) => html`<option value=${option.value} selected=${option.value === value}>${option.text}</option>`)}
+      </select>
+      ${note}</label
+    >`;
+  }
   return html`<fieldset aria-describedby=${`${id}-note`}>
     <legend>${text}</legend>
     <div class="radios">
@@ -203,7 +202,7 @@ function radios({
               name=${id}
               value=${option.value}
               checked=${option.value === value}
-              onChange=${() => about.type(about.field.name, option.value)}
+              onChange=${() => type(field.name, option.value)}
             />
             <bdi>${option.text}</bdi>
           </label>`,
@@ -213,32 +212,11 @@ function radios({
   </fieldset>`;
 }
 
-function select({
-  about,
-  id,
-  text,
-  note,
-  value,
-  options,
-}: Drawn & { readonly options: readonly Pick<Option, 'value' | 'text'>[] }) {
-  const choose = ({ currentTarget }: Event & { currentTarget: HTMLSelectElement }) =>
-    about.type(about.field.name, currentTarget.value);
-  return html`<label class="input"
-    ><span>${text}</span>
-    <select value=${value} onChange=${choose} aria-describedby=${`${id}-note`}>
-      <option value="">${t.form.choose}</option>
-      ${options.map((option) => html`<option value=${option.value} selected=${option.value === value}>${option.text}</option>`)}
-    </select>
-    ${note}</label
-  >`;
-}
-
-function textInput({ about, id, text, note, value }: Drawn) {
-  const { field, type, fault } = about;
+function textBox({ field, type, fault }: Input, id: string, value: string) {
   const onInput = ({ currentTarget }: Event & { currentTarget: HTMLInputElement }) =>
     type(field.name, currentTarget.value);
   const mode = field.kind !== 'text' && field.min !== undefined && field.min >= 0 ? 'decimal' : 'text';
-  const box = html`<input
+  return html`<input
     id=${id}
     type="text"
     inputmode=${mode}
@@ -248,11 +226,6 @@ function textInput({ about, id, text, note, value }: Drawn) {
     aria-describedby=${`${id}-note`}
     aria-invalid=${String(fault !== undefined)}
   />`;
-  return html`<div class="input">
-    <label for=${id}>${text}</label>
-    ${isStepped(field) ? html`<span class="stepper">${stepButton(about, value, -1)}${box}${stepButton(about, value, 1)}</span>` : box}
-    ${note}
-  </div>`;
 }
 
 /** Numbers with a lower limit are counted up and down; coordinates are not. */

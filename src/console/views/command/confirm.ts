@@ -3,7 +3,7 @@ import { fieldText, plain } from '../../world/text.ts';
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { name } from '../parts/marks.ts';
-import { Component } from 'preact';
+import { Component, createRef } from 'preact';
 import { lockReason, riskMark, titleOf, valueName } from './about.ts';
 import type { Order, View } from '../../types.d.ts';
 
@@ -35,19 +35,19 @@ export function question(view: View) {
 
 class Confirm extends Component<Props, { typed: string }> {
   override state: { typed: string } = { typed: '' };
-  #dialog: HTMLDialogElement | null = null;
+  #dialog = createRef<HTMLDialogElement>();
   #opened_ms = 0;
   #expiry: ReturnType<typeof setTimeout> | undefined;
 
   override componentDidMount() {
     this.#opened_ms = performance.now();
-    this.#dialog?.showModal();
+    this.#dialog.current?.showModal();
     this.#touched();
   }
 
   override componentWillUnmount() {
     clearTimeout(this.#expiry);
-    this.#dialog?.close();
+    this.#dialog.current?.close();
   }
 
   #touched = () => {
@@ -75,16 +75,12 @@ class Confirm extends Component<Props, { typed: string }> {
     if (this.state.typed.trim() === plain(this.props.order.asset.name).trim()) this.#confirm();
   };
 
-  #keep = (element: HTMLDialogElement | null) => {
-    this.#dialog = element;
-  };
-
   override render() {
     const { order, locked } = this.props;
     const { asset, command } = order;
     const isHigh = command.risk_level === 'high';
     return html`<dialog
-      ref=${this.#keep}
+      ref=${this.#dialog}
       aria-labelledby="confirm-title"
       onCancel=${this.#refuseClose}
       onPointerDown=${this.#touched}

@@ -148,10 +148,7 @@ function openMark({ placed }: Mark, section: Section, view: View) {
 function together(entries: readonly Entry[], { choices, act }: View) {
   if (choices.together.length === 0) return '';
   const shown = entries.filter(({ kit }) => choices.together.includes(kit.id));
-  const close = () => {
-    choices.together = [];
-    act.changed();
-  };
+  const close = () => act.choose({ together: [] });
   return html`<div class="card together">
     <header>
       <h2 class="sec">${t.kits.together(shown.length)}</h2>

@@ -91,11 +91,7 @@ function toolsView(
 /** List or map, where there is no room for both. */
 function viewSwitch({ choices, act }: View) {
   const other = choices.kit_view === 'list' ? 'map' : 'list';
-  const change = () => {
-    choices.kit_view = other;
-    choices.map = { zoom: 0, center: null, pan: null };
-    act.changed();
-  };
+  const change = () => act.choose({ kit_view: other, map: { zoom: 0, center: null, pan: null } });
   return html`<button
     type="button"
     class="icon-btn"
@@ -143,10 +139,7 @@ function filterChip(
   { text, count }: { readonly text: unknown; readonly count: number },
   { choices, act }: View,
 ) {
-  const choose = () => {
-    choices.kit_filter = key;
-    act.changed();
-  };
+  const choose = () => act.choose({ kit_filter: key });
   const content = html`${text} <span class="n">${number(count)}</span>`;
   return chip(key, content, { isOn: choices.kit_filter === key, choose });
 }

@@ -7,7 +7,7 @@ import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon, iconOfLink } from '../parts/icon.ts';
 import { age, name, state } from '../parts/marks.ts';
-import { Component } from 'preact';
+import { Component, createRef } from 'preact';
 import type { Column, KitResource, View } from '../../types.d.ts';
 import { assetsOffline, type Judged } from '../judge.ts';
 
@@ -30,7 +30,7 @@ export class KitRows extends Component<
     last: 2 * beyond,
     row_px: row_px_first,
   };
-  #list: HTMLElement | null = null;
+  #list = createRef<HTMLElement>();
   #unmounted = new AbortController();
 
   override componentDidMount() {
@@ -48,13 +48,9 @@ export class KitRows extends Component<
     this.#unmounted.abort();
   }
 
-  #keep = (element: HTMLElement | null) => {
-    this.#list = element;
-  };
-
   /** Finds the rows near the window. All rows are equally high; their height depends on the width and the size of text. */
   #look() {
-    const list = this.#list;
+    const list = this.#list.current;
     if (!list) return;
     const measured = list.querySelector('.kit-item')?.getBoundingClientRect().height;
     const row_px = measured === undefined || measured === 0 ? this.state.row_px : measured;
@@ -74,7 +70,7 @@ export class KitRows extends Component<
     const after = Math.max(0, entries.length - from - shown.length);
     return html`<ul
       class="rows kit-list"
-      ref=${this.#keep}
+      ref=${this.#list}
       style=${{ paddingTop: `${from * row_px}px`, paddingBottom: `${after * row_px}px` }}
     >
       ${shown.map((entry, i) => kitRow(entry, view, { position: from + i + 1, all: entries.length }))}
@@ -86,17 +82,17 @@ export class KitRows extends Component<
 export const columns: Readonly<Record<Column, (a: Entry, b: Entry) => number>> = {
   state: (a, b) => b.judged.trouble - a.judged.trouble,
   name: (a, b) => byName(a.kit.name, b.kit.name),
-  link: (a, b) => numberOr(a.kit.summary?.latency_ms, b.kit.summary?.latency_ms, 1),
-  battery: (a, b) => numberOr(batteryOf(a.kit), batteryOf(b.kit), 1),
+  link: (a, b) => knownFirst(a.kit.summary.latency_ms, b.kit.summary.latency_ms),
+  battery: (a, b) => knownFirst(a.kit.summary.battery, b.kit.summary.battery),
   assets: (a, b) => assetsOffline(b.kit) - assetsOffline(a.kit),
   seen: (a, b) => (b.kit.last_seen ?? '').localeCompare(a.kit.last_seen ?? ''),
 };
 
 /** What is not known comes last. */
-function numberOr(a: number | null | undefined, b: number | null | undefined, sign: 1 | -1) {
+function knownFirst(a: number | null | undefined, b: number | null | undefined) {
   if (typeof a !== 'number' || typeof b !== 'number')
     return Number(typeof a !== 'number') - Number(typeof b !== 'number');
-  return sign * (a - b);
+  return a - b;
 }
 
 /** The heads of the columns, which order the list; from 900 px. */
@@ -105,10 +101,7 @@ export function kitHead({ choices, act }: View) {
   return html`<div class="kit-row kit-head" role="group" aria-label=${t.kits.sortBy}>
     ${(['state', 'name', 'why', 'link', 'battery', 'assets', 'seen'] as const).map((column) => {
       if (column === 'why') return html`<span key=${column} class="why">${t.kits.column.why}</span>`;
-      const choose = () => {
-        choices.kit_sort = { by: column, isDown: by === column && !isDown };
-        act.changed();
-      };
+      const choose = () => act.choose({ kit_sort: { by: column, isDown: by === column && !isDown } });
       return html`<button type="button" key=${column} aria-pressed=${String(by === column)} onClick=${choose}>
         ${t.kits.column[column]}${by === column ? (isDown ? ' ▴' : ' ▾') : ''}
       </button>`;
@@ -143,23 +136,16 @@ export function tagsOf({ tags = [] }: KitResource): readonly string[] {
   return tags;
 }
 
-function batteryOf({ summary, live }: KitResource) {
-  return summary?.battery ?? live?.battery;
-}
-
-function figures(kit: KitResource) {
-  const { summary, online } = kit;
-  const battery = batteryOf(kit);
-  const latency_ms = summary?.latency_ms;
+function figures({ summary: { link, latency_ms, battery, assets }, online }: KitResource) {
   return html`<span class="cap with-icon"
       >${
-        summary?.link &&
+        link &&
         online &&
-        html`${icon(iconOfLink(summary.link.type), 's')}${latency_ms === undefined ? '' : `${Math.round(latency_ms)}\u00a0ms`}`
+        html`${icon(iconOfLink(link.type), 's')}${latency_ms === undefined ? '' : `${Math.round(latency_ms)}\u00a0ms`}`
       }</span
     ><span class="cap with-icon"
       >${typeof battery === 'number' && html`${icon('battery', 's')}${Math.round(battery)} %`}</span
     ><span class="cap with-icon assets-of"
-      >${summary && summary.assets.total > 0 && html`${icon('box', 's')}<span>${number(summary.assets.online)}/${number(summary.assets.total)}</span>`}</span
+      >${assets.total > 0 && html`${icon('box', 's')}<span>${number(assets.online)}/${number(assets.total)}</span>`}</span
     >`;
 }

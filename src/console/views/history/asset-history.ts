@@ -61,52 +61,35 @@ export function hasTrack({ type, protocol }: LiveAsset) {
 }
 
 function figuresOf({ id, type, protocol }: LiveAsset): readonly Figure[] {
-  const one = (title: string, path: string) => [{ select: `${id}:${path}`, title }];
+  const of = (title: string, path: string, about: Partial<Figure> = {}): Figure => ({
+    title,
+    unit: '%',
+    fields: [{ select: path.startsWith('kit:') ? path : `${id}:${path}`, title }],
+    ...about,
+  });
+  const percent = { top_value: 100 };
   if (type === 'drone' && protocol !== 'partner')
     return [
-      {
-        title: t.drone.altitude,
-        unit: 'm',
-        fields: one(t.drone.altitude, 'gps.relative_alt_m'),
-        isHeight: true,
-      },
-      {
-        title: t.tile.battery,
-        unit: '%',
-        fields: one(t.tile.battery, 'battery.remaining_pct'),
-        top_value: 100,
-      },
-      { title: t.drone.rssi, unit: '', fields: one(t.drone.rssi, 'radio.rssi'), isFree: true },
+      of(t.drone.altitude, 'gps.relative_alt_m', { unit: 'm', isHeight: true }),
+      of(t.tile.battery, 'battery.remaining_pct', percent),
+      of(t.drone.rssi, 'radio.rssi', { unit: '', isFree: true }),
     ];
-  if (type === 'radio')
+  if (type === 'radio') {
+    const fields = [...of(t.radio.signal, 'radio.rssi').fields, ...of(t.radio.noise, 'radio.noise').fields];
     return [
-      {
-        title: t.radio.signal,
-        unit: 'dBm',
-        fields: [...one(t.radio.signal, 'radio.rssi'), ...one(t.radio.noise, 'radio.noise')],
-        isFree: true,
-      },
-      { title: t.radio.busy, unit: '%', fields: one(t.radio.busy, 'link.busy_pct'), top_value: 100 },
+      { title: t.radio.signal, unit: 'dBm', fields, isFree: true },
+      of(t.radio.busy, 'link.busy_pct', percent),
     ];
-  if (type === 'gateway')
-    return [
-      {
-        title: t.tile.battery,
-        unit: '%',
-        fields: [{ select: 'kit:battery', title: t.tile.battery }],
-        top_value: 100,
-      },
-      {
-        title: t.tile.gateway,
-        unit: '%',
-        fields: [
-          { select: 'kit:gateway.cpu_pct', title: 'CPU' },
-          { select: 'kit:gateway.mem_pct', title: t.history.memory },
-        ],
-        top_value: 100,
-      },
-    ];
-  return [];
+  }
+  if (type !== 'gateway') return [];
+  const fields = [
+    ...of('CPU', 'kit:gateway.cpu_pct').fields,
+    ...of(t.history.memory, 'kit:gateway.mem_pct').fields,
+  ];
+  return [
+    of(t.tile.battery, 'kit:battery', percent),
+    { title: t.tile.gateway, unit: '%', fields, ...percent },
+  ];
 }
 
 function figureView(

@@ -15,11 +15,7 @@ export function rangeChips(view: View) {
   // It keeps the place of what comes: below it are buttons, which must not move away from a finger.
   if (state === 'asking') return html`<p class="ranges"></p>`;
   if (state !== 'on') return html`<p class="cap ranges" id="no-history">${t.history[state]}</p>`;
-  const choose = (hours: number) => () => {
-    choices.hours = hours;
-    choices.moment_ms = null;
-    act.changed();
-  };
+  const choose = (hours: number) => () => act.choose({ hours, moment_ms: null });
   return html`<div class="chips ranges" role="group" aria-label=${t.history.range}>
     ${spans_h.map((hours) => chip(hours, spanText(hours), { isOn: choices.hours === hours, choose: choose(hours) }))}
   </div>`;
@@ -36,8 +32,7 @@ export function scrubber({ choices, act }: View, { from_ms, to_ms, hours }: Span
   const at = choices.moment_ms === null ? steps : Math.round((choices.moment_ms - from_ms) / step_ms);
   const slide = ({ currentTarget }: Event & { currentTarget: HTMLInputElement }) => {
     const step = Number(currentTarget.value);
-    choices.moment_ms = step >= steps ? null : from_ms + step * step_ms;
-    act.changed();
+    act.choose({ moment_ms: step >= steps ? null : from_ms + step * step_ms });
   };
   return html`<label class="scrub"
     ><span class="unseen">${t.history.moment}</span
@@ -59,10 +54,7 @@ export function scrubber({ choices, act }: View, { from_ms, to_ms, hours }: Span
 export function pastBox({ choices, act }: View) {
   const { moment_ms } = choices;
   if (moment_ms === null) return '';
-  const back = () => {
-    choices.moment_ms = null;
-    act.changed();
-  };
+  const back = () => act.choose({ moment_ms: null });
   return html`<section key="past" class="card notice past" role="status">
     <span><b>${t.history.past(moment_ms)}</b><span class="cap">${t.history.restNow}</span></span
     ><button type="button" class="btn small" onClick=${back}>${t.history.toNow}</button>

@@ -10,6 +10,7 @@ import { lockReason } from '../command/about.ts';
 import { outcome } from '../command/command-view.ts';
 import { emptyText, pastBox, rangeChips, scrubber, spanText } from '../history/range.ts';
 import { age, lostBox, card, name, state, fact } from '../parts/marks.ts';
+import { meter } from '../parts/meter.ts';
 import { chart } from '../parts/chart.ts';
 import { html } from '../parts/html.ts';
 import { linksCard, linkState, linkTitle, monthGb } from './link-row.ts';
@@ -41,7 +42,7 @@ export function linksScreen(view: View) {
         <h1 class="hero only-phone">${t.nav.links}</h1>
         ${linksCard(view)}
         <a key="align" class="btn small align-btn" href=${addressOf('align', view.choices.kit_id)}
-          >${t.align.title}</a
+          >${t.nav.align}</a
         >
         ${rangeChips(view)} ${latencyCard(view, past)} ${stripsCard(view, past)}
       </div>
@@ -215,7 +216,7 @@ function speedCard(view: View) {
       <div>
         <h2 class="sec" id="speedtest-title">${t.links.speedTest}</h2>
         <p class="cap">${figures}</p>
-        ${test && html`<p class="age">${t.links.testedAgo(time_ms - Date.parse(test.timestamp))}</p>`}
+        ${test && html`<p class="age">${t.ago(time_ms - Date.parse(test.timestamp))}</p>`}
       </div>
       ${runner && html`<button type="button" class="btn" aria-disabled=${String(isLocked)} onClick=${run}>${t.links.run}</button>`}
     </div>
@@ -293,18 +294,7 @@ function dataRow(link: Link, gb: number, time_ms: number) {
       >${number(gb, gb < 100 ? 1 : 0)}
       <span class="cap">${limit_gb === undefined ? t.data.noLimit : t.data.of(number(limit_gb))}</span></b
     >
-    ${
-      share !== undefined &&
-      html`<svg
-        class=${isWarned ? 'meter weak' : 'meter'}
-        viewBox="0 0 100 8"
-        preserveAspectRatio="none"
-        aria-hidden="true"
-      >
-        <rect class="all" width="100" height="8" />
-        <rect width=${share * 100} height="8" />
-      </svg>`
-    }
+    ${share !== undefined && meter(share, isWarned)}
     ${full_ms !== undefined && html`<span class="state warn">${shape('warn')}<span>${t.data.fullOn(full_ms)}</span></span>`}
   </div>`;
 }

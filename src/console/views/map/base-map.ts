@@ -4,7 +4,7 @@
  */
 import { addProtocol, Map as MapView, setWorkerUrl } from 'maplibre-gl';
 import { FileSource, PMTiles, Protocol, TileType } from 'pmtiles';
-import { Component } from 'preact';
+import { Component, createRef } from 'preact';
 import { ask } from '../../world/api.ts';
 import { field } from '../../json.ts';
 import { pageFile } from '../parts/lazy.ts';
@@ -75,7 +75,7 @@ async function ownArchive() {
 }
 
 export class BaseMap extends Component<Props> {
-  #box: HTMLElement | null = null;
+  #box = createRef<HTMLElement>();
   #map: MapView | undefined;
   #theme = '';
   #size = '';
@@ -91,14 +91,9 @@ export class BaseMap extends Component<Props> {
   }
 
   override componentWillUnmount() {
-    this.#box = null;
     this.#map?.remove();
     this.#map = undefined;
   }
-
-  #keep = (element: HTMLElement | null) => {
-    this.#box = element;
-  };
 
   async #open() {
     const answer = await archiveOf();
@@ -108,12 +103,12 @@ export class BaseMap extends Component<Props> {
     base.fault = typeof fault === 'string' ? fault : '';
     base.attribution = plainText(field(this.#archive, 'attribution'));
     base.bounds = boundsOf(field(this.#archive, 'bounds'));
-    if (!this.#box) return;
+    if (!this.#box.current) return;
     this.#theme = view.theme;
     try {
       prepare();
       this.#map = new MapView({
-        container: this.#box,
+        container: this.#box.current,
         style: styleOf(this.#archive, this.#detail, base.bounds),
         center: at.center,
         zoom: at.zoom,
@@ -148,7 +143,7 @@ export class BaseMap extends Component<Props> {
   #listen(map: MapView) {
     const { act } = this.props.view;
     // Before the land is drawn, all would be sea.
-    map.once('load', () => this.#box?.classList.add('drawn'));
+    map.once('load', () => this.#box.current?.classList.add('drawn'));
     map.on('error', ({ error }) => act.note(`base map: ${error.message}`));
     map.on('webglcontextlost', () => {
       losses += 1;
@@ -171,7 +166,7 @@ export class BaseMap extends Component<Props> {
   }
 
   override render() {
-    return html`<div class="base" ref=${this.#keep} aria-hidden="true"></div>`;
+    return html`<div class="base" ref=${this.#box} aria-hidden="true"></div>`;
   }
 }
 

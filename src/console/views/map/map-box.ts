@@ -9,7 +9,7 @@ import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
 import { age, lostBox } from '../parts/marks.ts';
-import { Component } from 'preact';
+import { Component, createRef } from 'preact';
 import { lazy } from '../parts/lazy.ts';
 import { settings } from '../../settings.ts';
 import { base, mercatorFrame, range_limits_m, sectionOf, type Mercator, type Section } from './frame.ts';
@@ -59,7 +59,7 @@ export function mapBox(view: View, about: About) {
     draw: (frame) => overlay(view, frame, asset),
     onTap:
       asset && canFly(asset, view)
-        ? ({ lat, lon }) => view.act.setTarget({ asset_id: asset.id, lat, lon })
+        ? ({ lat, lon }) => view.act.choose({ target: { asset_id: asset.id, lat, lon } })
         : undefined,
   };
   return html`<section class=${`mapbox ${kind}`} id="map" aria-label=${t.nav.map}>
@@ -109,15 +109,10 @@ export function controls(view: View, section: Section, asset?: LiveAsset) {
     zoomBy(view, section, by);
     act.changed();
   };
-  const fit = () => {
-    choices.map = { zoom: 0, center: null, pan: null };
-    act.changed();
-  };
+  const fit = () => act.choose({ map: { zoom: 0, center: null, pan: null } });
   const isFollowing = asset !== undefined && choices.map.center === asset.id;
-  const follow = () => {
-    choices.map = { ...choices.map, center: isFollowing || !asset ? null : asset.id, pan: null };
-    act.changed();
-  };
+  const follow = () =>
+    act.choose({ map: { ...choices.map, center: isFollowing || !asset ? null : asset.id, pan: null } });
   return html`<div class="map-controls" role="group" aria-label=${t.nav.map}>
     <button type="button" class="icon-btn" onClick=${zoom(1)} aria-label=${t.map.nearer}>
       ${icon('plus')}
@@ -143,7 +138,7 @@ export function controls(view: View, section: Section, asset?: LiveAsset) {
 
 export class MapPicture extends Component<{ view: View; shown: Shown }, { w: number; h: number }> {
   override state: { w: number; h: number } = { w: 0, h: 0 };
-  #svg: SVGElement | null = null;
+  #svg = createRef<SVGElement>();
   #sizes = new ResizeObserver(([entry]) => {
     if (entry)
       this.setState({ w: Math.round(entry.contentRect.width), h: Math.round(entry.contentRect.height) });
@@ -155,16 +150,12 @@ export class MapPicture extends Component<{ view: View; shown: Shown }, { w: num
   #frame: Mercator | undefined;
 
   override componentDidMount() {
-    if (this.#svg) this.#sizes.observe(this.#svg);
+    if (this.#svg.current) this.#sizes.observe(this.#svg.current);
   }
 
   override componentWillUnmount() {
     this.#sizes.disconnect();
   }
-
-  #keep = (element: SVGElement | null) => {
-    this.#svg = element;
-  };
 
   #down = ({ pointerId, clientX: x, clientY: y, isPrimary }: PointerEvent) => {
     if (isPrimary) {
@@ -199,7 +190,7 @@ export class MapPicture extends Component<{ view: View; shown: Shown }, { w: num
 
   /** Zooms so that the place at this point of the window stays there. */
   #zoom(by: number, client_x: number, client_y: number) {
-    const box = this.#svg?.getBoundingClientRect();
+    const box = this.#svg.current?.getBoundingClientRect();
     const frame = this.#frame;
     if (!box || !frame) return;
     const stays = 1 - 2 ** -by;
@@ -224,8 +215,8 @@ export class MapPicture extends Component<{ view: View; shown: Shown }, { w: num
     this.#isDrag = false;
     const isOnMark = event.target instanceof Element && event.target.closest('a') !== null;
     if (wasDrag) event.preventDefault();
-    if (wasDrag || isOnMark || !onTap || !this.#svg || !this.#frame) return;
-    const box = this.#svg.getBoundingClientRect();
+    if (wasDrag || isOnMark || !onTap || !this.#svg.current || !this.#frame) return;
+    const box = this.#svg.current.getBoundingClientRect();
     onTap(this.#frame.toPlace(event.clientX - box.left, event.clientY - box.top));
   };
 
@@ -244,7 +235,7 @@ export class MapPicture extends Component<{ view: View; shown: Shown }, { w: num
     this.#frame = w > 0 ? mercatorFrame(shown.section, w, h) : undefined;
     const isOver = base.state === 'ready' && Base !== undefined;
     return html`${Base && this.#frame && html`<${Base} view=${view} at=${this.#frame} />`}<svg
-        ref=${this.#keep}
+        ref=${this.#svg}
         class=${isOver ? 'map over' : 'map'}
         role="group"
         aria-label=${shown.summary}

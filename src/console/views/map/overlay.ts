@@ -127,8 +127,7 @@ function clusterMark(
   const open = (event: Event) => {
     event.preventDefault();
     const { lat, lon } = first.place;
-    choices.map = { zoom: choices.map.zoom + 2, center: null, pan: { lat, lon } };
-    act.changed();
+    act.choose({ map: { zoom: choices.map.zoom + 2, center: null, pan: { lat, lon } } });
   };
   return html`<a
     key=${`cluster ${first.asset.id}`}

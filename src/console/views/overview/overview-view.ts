@@ -79,7 +79,7 @@ function pathView(view: View) {
     <span class="n"><i>${icon('server', 'l')}</i>${t.path.kit}</span>
     <span class="w"><span>${rates.map((rate) => html`<span>${rate}</span> `)}</span></span>
     <span class=${isUp && way ? 'n on' : 'n'}
-      ><i>${icon(iconOfLink(way?.type), 'l')}</i>${way ? name(linkTitle(way)) : t.path.noLink}</span
+      ><i>${icon(iconOfLink(way?.type), 'l')}</i>${way ? name(linkTitle(way)) : t.notReported}</span
     >
     <span class="w"><span>${isUp ? waiting : ''}</span></span>
     <span class="n"><i>${icon('cloud', 'l')}</i>${t.path.service}</span>

@@ -1,5 +1,5 @@
 /** Settings of this browser: theme, units, time, language, map; and help for people who write their own client. */
-import { choicesOf, settings, type Settings } from '../../settings.ts';
+import { choicesOf, setting_names, settings, type Settings } from '../../settings.ts';
 import { zoneName } from '../../units.ts';
 import { plain } from '../../world/text.ts';
 import { t } from '../../words/words.ts';
@@ -9,23 +9,13 @@ import { keepMap } from '../map/own-map.ts';
 import { integratorView } from './integrator-view.ts';
 import type { View } from '../../types.d.ts';
 
-const order: readonly (keyof Settings)[] = [
-  'theme',
-  'units',
-  'zone',
-  'language',
-  'map',
-  'sound',
-  'shortcuts',
-];
-
 export function settingsScreen(view: View) {
   return {
     heading: { title: t.nav.settings, isKit: true },
     body: html`<div class="page">
       <h1 class="hero only-phone">${t.nav.settings}</h1>
       <section class="card pad settings" id="settings" aria-label=${t.nav.settings}>
-        ${order.map((name) => setting(name, view))} ${mapFile(view)}
+        ${setting_names.map((name) => setting(name, view))} ${mapFile(view)}
         <p class="cap">${t.zone(zoneName())}</p>
       </section>
       <a key="manage" class="btn" href="#/manage">${t.nav.manage}</a>

@@ -32,10 +32,8 @@ export function kitChooser(view: View) {
 }
 
 export function searchField({ choices, act }: View) {
-  const type = ({ currentTarget }: Event & { currentTarget: HTMLInputElement }) => {
-    choices.search = currentTarget.value;
-    act.changed();
-  };
+  const type = ({ currentTarget }: Event & { currentTarget: HTMLInputElement }) =>
+    act.choose({ search: currentTarget.value });
   return html`<label class="find"
     >${icon('search')}<span class="unseen">${t.kits.find}</span
     ><input type="search" placeholder=${t.kits.find} value=${choices.search} onInput=${type}

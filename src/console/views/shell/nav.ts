@@ -81,42 +81,30 @@ function count(n: number) {
 export function railView(view: View) {
   const { choices, world, route, act } = view;
   const waiting = attentionList(view).length;
-  const figures = { assets: world.assets.size, links: world.kit?.wans.length ?? 0 };
+  const figures: Partial<Record<Screen, string | number>> = {
+    kits: number(choices.kits.length),
+    assets: world.assets.size,
+    links: world.kit?.wans.length ?? 0,
+  };
   const alarms = openAlarms(view);
-  const shown = [alarms, route.screen, choices.kit_id, waiting, figures, choices.kits.length, view.theme];
+  const shown = [alarms, route.screen, choices.kit_id, waiting, figures, view.theme];
+  const counted: Partial<Record<Screen, number>> = { alarms, overview: waiting };
+  const link = ([screen, sign]: readonly [Place | FleetScreen, Icon]) => {
+    const n = counted[screen] ?? 0;
+    return html`<a
+      key=${screen}
+      class="nav"
+      href=${addressOf(screen, choices.kit_id)}
+      aria-current=${placeOf(route.screen) === screen ? 'page' : undefined}
+      >${icon(sign)}<span>${t.nav[screen]}</span>${n > 0 ? count(n) : html`<span class="n">${figures[screen] || ''}</span>`}</a
+    >`;
+  };
   const draw = () =>
     html`<nav class="rail" aria-label=${t.nav.label}>
-      ${html`<div class="fleet-nav">
-        ${fleetPlaces
-          .filter(([screen]) => screen === 'alarms' || screen === 'manage' || choices.kits.length > 1)
-          .map(
-            ([screen, sign]) =>
-              html`<a
-                key=${screen}
-                class="nav"
-                href=${addressOf(screen, null)}
-                aria-current=${route.screen === screen ? 'page' : undefined}
-                >${icon(sign)}<span>${t.nav[screen]}</span>${screen === 'alarms' && alarms > 0 ? count(alarms) : html`<span class="n">${screen === 'kits' ? number(choices.kits.length) : ''}</span>`}</a
-              >`,
-          )}
-      </div>`}
-      ${kitButton(view)}
-      ${places.map(
-        ([screen, sign]) =>
-          html`<a
-            key=${screen}
-            class="nav"
-            href=${addressOf(screen, choices.kit_id)}
-            aria-current=${placeOf(route.screen) === screen ? 'page' : undefined}
-            >${icon(sign)}<span>${t.nav[screen]}</span>${
-              screen === 'overview' && waiting > 0
-                ? count(waiting)
-                : html`<span class="n"
-                    >${screen === 'assets' || screen === 'links' ? figures[screen] || '' : ''}</span
-                  >`
-            }</a
-          >`,
-      )}
+      <div class="fleet-nav">
+        ${fleetPlaces.filter(([screen]) => screen === 'alarms' || screen === 'manage' || choices.kits.length > 1).map(link)}
+      </div>
+      ${kitButton(view)} ${places.map(link)}
       <div class="end">
         <button type="button" class="nav" onClick=${act.switchTheme}>
           ${icon(view.theme === 'day' ? 'moon' : 'sun')}<span

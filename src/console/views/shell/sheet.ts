@@ -2,7 +2,7 @@
 import { t } from '../../words/words.ts';
 import { html } from '../parts/html.ts';
 import { icon } from '../parts/icon.ts';
-import { Component } from 'preact';
+import { Component, createRef } from 'preact';
 
 interface Props {
   title: unknown;
@@ -14,22 +14,18 @@ interface Props {
 }
 
 export class Sheet extends Component<Props, {}> {
-  #dialog: HTMLDialogElement | null = null;
+  #dialog = createRef<HTMLDialogElement>();
   #before: Element | null = null;
 
   override componentDidMount() {
     this.#before = document.activeElement;
-    this.#dialog?.showModal();
+    this.#dialog.current?.showModal();
   }
 
   override componentWillUnmount() {
-    this.#dialog?.close();
+    this.#dialog.current?.close();
     if (this.#before instanceof HTMLElement) this.#before.focus();
   }
-
-  #keep = (element: HTMLDialogElement | null) => {
-    this.#dialog = element;
-  };
 
   #cancel = (event: Event) => {
     event.preventDefault();
@@ -37,13 +33,13 @@ export class Sheet extends Component<Props, {}> {
   };
 
   #tap = (event: MouseEvent) => {
-    if (event.target === this.#dialog) this.props.onClose();
+    if (event.target === this.#dialog.current) this.props.onClose();
   };
 
   override render() {
     const { title, content, aside, isLarge, onClose } = this.props;
     return html`<dialog
-      ref=${this.#keep}
+      ref=${this.#dialog}
       class=${isLarge ? 'large' : undefined}
       aria-labelledby="sheet-title"
       onCancel=${this.#cancel}

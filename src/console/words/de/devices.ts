@@ -22,7 +22,6 @@ export const devices: typeof english = {
     allValues: 'Alle Werte',
     noDataYet: (feeds) => `Noch keine Daten: ${feeds}`,
     noFeeds: 'Dieses Gerät liefert keine Werte.',
-    andMore: (n) => `${n} weitere`,
   },
   health: {
     item: {
@@ -125,7 +124,6 @@ export const devices: typeof english = {
     pictureOf: ({ what, time }) => `Bild zum Alarm: ${what}, ${time}`,
     noPictureOf: ({ what, time, why }) => `Kein Bild zum Alarm (${what}, ${time}): ${why}`,
     seenHint: (time) => `letzte Meldung vor ${time}`,
-    move: 'Kamera bewegen',
     pad: 'Kamera bewegen: Pfeil oder Pfeiltaste halten',
     padHint: 'Zum Bewegen einen Pfeil oder eine Pfeiltaste halten. Loslassen stoppt.',
     stop: 'Stopp',

@@ -46,7 +46,6 @@ export const devices = {
     allValues: 'All values',
     noDataYet: (feeds: string) => `No data yet: ${feeds}`,
     noFeeds: 'This asset has no feeds.',
-    andMore: (n: number) => `${n} more`,
   },
   health: {
     item: {
@@ -155,7 +154,6 @@ export const devices = {
     noPictureOf: ({ what, time, why }: { what: string; time: string; why: string }) =>
       `No picture of the alarm (${what}, ${time}): ${why}`,
     seenHint: (time: string) => `last report ${time} ago`,
-    move: 'Move the camera',
     pad: 'Move the camera: hold an arrow or an arrow key',
     padHint: 'Hold an arrow or an arrow key to move. Release to stop.',
     stop: 'Stop',

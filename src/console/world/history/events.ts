@@ -1,5 +1,5 @@
 /** Events of the history: what they are, and which of them belong together. */
-import { field, isRecord, listIn, textIn } from '../../json.ts';
+import { field, isJsonObject, isRecord, listIn, textIn } from '../../json.ts';
 import { spanQuery, type Span } from './history.ts';
 import type { Event, TaskResource, View } from '../../types.d.ts';
 
@@ -156,21 +156,12 @@ function taskOf(id: string, time: string, data: Event['data']): TaskResource {
     asset_id: textIn(data['asset_id']),
     command_name: textIn(data['command_name']),
     status: statuses[textIn(data['status'])] ?? 'pending',
-    payload: objectIn(data['payload']),
-    result: objectIn(data['result']),
+    payload: isJsonObject(data['payload']) ? data['payload'] : {},
+    result: isJsonObject(data['result']) ? data['result'] : {},
     created_at: time,
     updated_at: time,
     ...(typeof user === 'string' && { requested_by_name: user }),
   };
-}
-
-function objectIn(value: unknown): TaskResource['result'] {
-  return isJson(value) ? value : {};
-}
-
-/** The service sends JSON only. */
-function isJson(value: unknown): value is TaskResource['result'] {
-  return isRecord(value);
 }
 
 const ai_types = ['people', 'vehicle', 'dog_cat', 'face', 'package'];

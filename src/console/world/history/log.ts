@@ -68,12 +68,17 @@ export function seenEntry(frame: ServerFrame, world: World): Entry | undefined {
   };
 }
 
+/** What a camera recognised; foreign words are not sanitised yet. */
+export function typesOf(data: unknown): readonly string[] {
+  return listIn(field(data, 'types')).map((type) => own(t.seen, String(type)) ?? String(type));
+}
+
 /** What was detected in words; foreign parts are not sanitised yet. */
 export function detectionText(feed: string, data: unknown): string {
   const text = textIn(field(data, 'text'));
   if (feed === 'alarm' && text !== '') return text;
   if (feed === 'failsafe') return failsafeText(data);
-  const types = listIn(field(data, 'types')).map((type) => own(t.seen, String(type)) ?? String(type));
+  const types = typesOf(data);
   const inputs = listIn(field(data, 'inputs')).map(String);
   const word = own(t.history.event, feed) ?? label(feed);
   if (types.length > 0) return types.join(', ');

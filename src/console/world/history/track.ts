@@ -1,5 +1,5 @@
 /** The way of an asset in the time that is shown, and where it was and what it reported at a moment of it. */
-import { field, listIn, isRecord, textIn } from '../../json.ts';
+import { field, isJsonObject, listIn, textIn } from '../../json.ts';
 import { spanOf, spanQuery } from './history.ts';
 import type { Fix, LiveAsset, View, FeedMessage } from '../../types.d.ts';
 
@@ -103,10 +103,5 @@ export function feedsThen({ id }: LiveAsset, names: readonly string[], view: Vie
 
 function messageIn(value: unknown): FeedMessage | undefined {
   const data = field(value, 'data');
-  return isMessage(data) ? { time: textIn(field(value, 'time')), data } : undefined;
-}
-
-/** The service sends JSON only. */
-function isMessage(value: unknown): value is FeedMessage['data'] {
-  return isRecord(value);
+  return isJsonObject(data) ? { time: textIn(field(value, 'time')), data } : undefined;
 }
