@@ -125,78 +125,15 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the con
     await lab.page.mouse.up();
   });
 
-  it('are hit by a tap although a card comes above them under the finger, which is drawn after it', async () => {
-    let received = '';
-    const held = Promise.withResolvers<void>();
-    const lab = await openCommands(async (page) => {
-      await page.clock.install();
-      await page.route('**/base-map.js*', async (route) => {
-        await held.promise;
-        await route.continue();
-      });
-      page.on('websocket', (socket) =>
-        socket.on('framereceived', ({ payload }) => void (received += payload)),
-      );
-    });
-    const { page } = lab;
-    await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 20_000);
-    await page.locator('.page-link', { hasText: word('state.online') }).waitFor();
-    await page.locator('.command-row button').first().hover();
-    await page.mouse.down();
-    await refuseArming(lab);
-    await eventually('the page has received it', () => received.includes('Compass not calibrated'));
-    // A module that arrives meanwhile does not draw it either.
-    const request = page.waitForEvent('requestfinished', (each) => each.url().includes('base-map.js'));
-    held.resolve();
-    const url = (await request).url();
-    await page.evaluate(`import(${JSON.stringify(url)}).then(() => undefined)`);
-    await page.clock.runFor(500);
-    expect(await page.locator('#pre-arm').count()).toBe(0);
-    await page.mouse.up();
-    await page.locator('form.command').waitFor();
-    await page.clock.runFor(1_500);
-    await page.locator('#pre-arm').waitFor();
-  });
-
-  it('stay where they are when the service reports that it keeps no history', async () => {
-    const held = Promise.withResolvers<void>();
-    const lab = await show({
-      prepare: async (page) =>
-        void (await page.route('**/completeness*', async (route) => {
-          await held.promise;
-          await route.continue();
-        })),
-    });
-    const { page } = lab;
-    await page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.drone}`);
-    const button = page.locator('.command-row button').first();
-    await button.waitFor();
-    const place = await button.boundingBox();
-    held.resolve();
-    await page.locator('#no-history').waitFor();
-    expect(await button.boundingBox()).toEqual(place);
-  });
-
-  it('have their places before a screen is opened: the service is asked for its history on the first one', async () => {
-    let asked: Promise<unknown> | undefined;
-    const { page } = await show({
-      hasHistory: true,
-      prepare: async (fresh) => void (asked = fresh.waitForResponse('**/completeness*')),
-    });
-    await asked;
-    await page.locator('.asset-row', { hasText: 'Drone 1' }).click();
-    await expect(page.locator('.track-bar .chip').first().waitFor()).resolves.toBeUndefined();
-  });
-
   const whole = { breached: false, breach_count: 0, breach_type: 'none' };
   let revision = 1;
-  /** @param fence undefined: nothing was ever reported of it */
+  /** @param fence undefined: nothing was reported of it yet */
   const openDrone = async (
     fence: object | undefined,
     datum: string,
     { width_px = 1_280, tap = 420 } = {},
   ): Promise<PageLab> => {
-    const lab = await (fence ? again : show)({ width_px });
+    const lab = await again({ width_px });
     const input_schema = {
       type: 'object',
       properties: {
@@ -275,5 +212,68 @@ describe.skipIf(peerMissing('chromium-headless-shell'))('The controls of the con
     const lab = await openDrone(whole, 'amsl');
     await lab.page.getByText(word('fly.heightNotKnown')).waitFor();
     expect(await lab.page.locator('.fly .btn.main').getAttribute('aria-disabled')).toBe('true');
+  });
+
+  it('are hit by a tap although a card comes above them under the finger, which is drawn after it', async () => {
+    let received = '';
+    const held = Promise.withResolvers<void>();
+    const lab = await openCommands(async (page) => {
+      await page.clock.install();
+      await page.route('**/base-map.js*', async (route) => {
+        await held.promise;
+        await route.continue();
+      });
+      page.on('websocket', (socket) =>
+        socket.on('framereceived', ({ payload }) => void (received += payload)),
+      );
+    });
+    const { page } = lab;
+    await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 20_000);
+    await page.locator('.page-link', { hasText: word('state.online') }).waitFor();
+    await page.locator('.command-row button').first().hover();
+    await page.mouse.down();
+    await refuseArming(lab);
+    await eventually('the page has received it', () => received.includes('Compass not calibrated'));
+    // A module that arrives meanwhile does not draw it either.
+    const request = page.waitForEvent('requestfinished', (each) => each.url().includes('base-map.js'));
+    held.resolve();
+    const url = (await request).url();
+    await page.evaluate(`import(${JSON.stringify(url)}).then(() => undefined)`);
+    await page.clock.runFor(500);
+    expect(await page.locator('#pre-arm').count()).toBe(0);
+    await page.mouse.up();
+    await page.locator('form.command').waitFor();
+    await page.clock.runFor(1_500);
+    await page.locator('#pre-arm').waitFor();
+  });
+
+  it('stay where they are when the service reports that it keeps no history', async () => {
+    const held = Promise.withResolvers<void>();
+    const lab = await show({
+      prepare: async (page) =>
+        void (await page.route('**/completeness*', async (route) => {
+          await held.promise;
+          await route.continue();
+        })),
+    });
+    const { page } = lab;
+    await page.goto(`${lab.url}/#/k/${page_kit_id}/a/${ids.drone}`);
+    const button = page.locator('.command-row button').first();
+    await button.waitFor();
+    const place = await button.boundingBox();
+    held.resolve();
+    await page.locator('#no-history').waitFor();
+    expect(await button.boundingBox()).toEqual(place);
+  });
+
+  it('have their places before a screen is opened: the service is asked for its history on the first one', async () => {
+    let asked: Promise<unknown> | undefined;
+    const { page } = await show({
+      hasHistory: true,
+      prepare: async (fresh) => void (asked = fresh.waitForResponse('**/completeness*')),
+    });
+    await asked;
+    await page.locator('.asset-row', { hasText: 'Drone 1' }).click();
+    await expect(page.locator('.track-bar .chip').first().waitFor()).resolves.toBeUndefined();
   });
 });

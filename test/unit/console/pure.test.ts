@@ -7,11 +7,12 @@ import type { JsonObject } from '../../../src/contract/json.ts';
 import type { Field, LiveAsset, Now, ServerFrame } from '../../../src/console/types.d.ts';
 import { project, bearingText, roundDown } from '../../../src/console/world/geo.ts';
 import { freshness, assetState, kit_old_ms } from '../../../src/console/world/age.ts';
-import { duration } from '../../../src/console/units.ts';
 import { plain, fieldText } from '../../../src/console/world/text.ts';
 import { fieldsOf, readFields } from '../../../src/console/views/command/form.ts';
 import { assetTree, drainsIn, emptyWorld, takeFrame } from '../../../src/console/world/world.ts';
 import { repeatOf } from '../../../src/console/world/payload.ts';
+import { crowdsOf } from '../../../src/console/views/map/overlay.ts';
+import { lineThrough } from '../../../src/console/views/parts/spark.ts';
 import { csvText } from '../../../src/console/views/activity/activity-screen.ts';
 
 interface Place {
@@ -40,109 +41,30 @@ describe('how long a queue will last', () => {
       queue: { as_of: new Date(time_ms + s * 1_000).toISOString(), waiting_rows },
     }) as unknown as ServerFrame;
 
-  it.each<[string, readonly (readonly [number, number | null])[], number | undefined]>([
-    ['one report', [[0, 100]], undefined],
-    [
-      'the same report twice',
-      [
-        [0, 100],
-        [0, 100],
-      ],
-      undefined,
-    ],
-    [
-      'two reports that are too close',
-      [
-        [0, 100],
-        [2, 50],
-      ],
-      undefined,
-    ],
-    [
-      'a queue that shrinks',
-      [
-        [0, 100],
-        [10, 80],
-      ],
-      40_000,
-    ],
-    [
-      'a queue that shrinks, over all its reports',
-      [
-        [0, 100],
-        [5, 95],
-        [10, 80],
-      ],
-      40_000,
-    ],
-    [
-      'a queue that stands',
-      [
-        [0, 100],
-        [10, 100],
-      ],
-      undefined,
-    ],
-    [
-      'a queue that grows',
-      [
-        [0, 100],
-        [10, 120],
-      ],
-      undefined,
-    ],
-    [
-      'a queue that shrinks again after it grew',
-      [
-        [0, 100],
-        [10, 120],
-        [20, 60],
-      ],
-      10_000,
-    ],
-    [
-      'a queue that is empty',
-      [
-        [0, 100],
-        [10, 0],
-      ],
-      undefined,
-    ],
-    [
-      'a kit that does not say',
-      [
-        [0, 100],
-        [10, null],
-      ],
-      undefined,
-    ],
-    [
-      'reports of long ago',
-      [
-        [-500, 100],
-        [-490, 80],
-      ],
-      undefined,
-    ],
+  // Seconds and what was waiting then.
+  it.each<[string, string, number | undefined]>([
+    ['one report', '0:100', undefined],
+    ['the same report twice', '0:100 0:100', undefined],
+    ['two reports that are too close', '0:100 2:50', undefined],
+    ['a queue that shrinks', '0:100 10:80', 40_000],
+    ['a queue that shrinks, over all its reports', '0:100 5:95 10:80', 40_000],
+    ['a queue that stands', '0:100 10:100', undefined],
+    ['a queue that grows', '0:100 10:120', undefined],
+    ['a queue that shrinks again after it grew', '0:100 10:120 20:60', 10_000],
+    ['a queue that is empty', '0:100 10:0', undefined],
+    ['a kit that does not say', '0:100 10:null', undefined],
+    ['reports of long ago', '-500:100 -490:80', undefined],
   ])('%s', (_, reports, expected) => {
     const world = emptyWorld();
-    for (const [s, rows] of reports) takeFrame(world, queue(s, rows));
+    for (const report of reports.split(' ')) {
+      const [s, rows] = report.split(':');
+      takeFrame(world, queue(Number(s), rows === 'null' ? null : Number(rows)));
+    }
     expect(drainsIn(world, time_ms + 20_000)).toBe(expected);
   });
 });
 
 describe('ages', () => {
-  it.each([
-    [0, '0 s'],
-    [59_999, '59 s'],
-    [60_000, '1 min'],
-    [3_900_000, '1 h 05 min'],
-    [187_200_000, '2 d 4 h'],
-    [-5_000, '0 s'],
-  ])('writes %i ms as "%s"', (ms, text) => {
-    expect(duration(ms)).toBe(text);
-  });
-
   it.each([
     ['2026-11-21T09:59:50.000Z', true, { age_ms: 10_000, isOld: false }],
     ['2026-11-21T09:59:29.000Z', true, { age_ms: 31_000, isOld: true }],
@@ -265,22 +187,7 @@ describe('forms', () => {
       additionalProperties: fc.constant(false),
     }),
   ) as fc.Arbitrary<JsonObject>;
-  const text = fc.constantFrom(
-    '',
-    'up',
-    'down',
-    'true',
-    'false',
-    '0',
-    '1',
-    '-3',
-    '2,5',
-    '12',
-    '1e1',
-    'x',
-    'hello',
-    ' 4 ',
-  );
+  const text = fc.constantFrom(...'|up|down|true|false|0|1|-3|2,5|12|1e1|x|hello| 4 '.split('|'));
 
   it('sends nothing that the service would refuse for what the form checks', () => {
     fc.assert(
@@ -364,4 +271,51 @@ describe('Rows as CSV', () => {
       `"time","a ""name"", with a comma"\r\n"'=1+1","'@x"\r\n"'-3","two\nlines"\r\n"a;'=1","b\n""'+1","'＝1","c; d;""'-e"""\r\n`,
     );
   });
+});
+
+describe('changes of links', () => {
+  it('are kept for remembered links when there is no room for others', () => {
+    const world = emptyWorld();
+    const report = (name: string, status: string, minutes: number): void =>
+      takeFrame(world, {
+        type: 'feed',
+        asset_id: 'gateway',
+        feed: 'link_status',
+        message: { time: new Date(minutes * 60_000).toISOString(), data: { name, status } },
+      } as unknown as ServerFrame);
+    for (let i = 0; i < 70; i += 1) report(`eth${i}`, 'online', i);
+    expect(world.linkEdges.size).toBe(64);
+    report('eth3', 'offline', 100);
+    expect(world.linkEdges.get('eth3')).toMatchObject({ status: 'offline', time_ms: 100 * 60_000 });
+    expect(world.linkEdges.has('eth69')).toBe(false);
+  });
+});
+
+it('draws marks that touch smaller, and counts those that one mark hides', () => {
+  expect(
+    crowdsOf([
+      [100, 100],
+      [17, 10],
+      [10, 10],
+      [12, 13],
+      [100, 119],
+      [121, 100],
+    ]),
+  ).toEqual([
+    { isTight: true, covered: [] },
+    { isTight: true, covered: [3] },
+    { isTight: true, covered: [3] },
+    { isTight: true, covered: [2, 1] },
+    { isTight: true, covered: [] },
+    { isTight: false, covered: [] },
+  ]);
+  expect(crowdsOf([])).toEqual([]);
+});
+
+it.each([
+  ['neighbours as a line', [[0, 1] as const, [2.04, 3] as const], 'M0.0 1.0L2.0 3.0'],
+  ['a value without neighbours as a dot', [[5, 6] as const], 'M5.0 6.0h0'],
+  ['nothing of no value', [], ''],
+])('draws %s', (_, points, path) => {
+  expect(lineThrough(points)).toBe(path);
 });

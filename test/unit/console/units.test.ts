@@ -47,6 +47,7 @@ describe('A quantity', () => {
     expect(units.quantity(1_234.56, 'kB', 1)).toBe('1,234.6\u00a0kB');
     units.locale.now = 'de';
     expect(units.quantity(1_234.56, 'kB', 1)).toBe('1.234,6\u00a0kB');
+    expect(units.number(1_234.56)).toBe('1.235');
   });
 });
 
@@ -68,7 +69,10 @@ describe('A time of day', () => {
   });
 
   it('follows the language and the zone when they change', () => {
+    const then = new Date(2020, 0, 31, 23, 30, 15);
+    expect(units.clock(then.getTime())).toBe('Jan 31, 23:30');
     settings.zone = 'utc';
+    expect(units.clock(then.getTime(), { isExact: true })).toContain(then.toISOString().slice(11, 19));
     units.locale.now = 'de';
     expect(units.clock(morning_ms, { isDay: true })).toBe('4. März');
     expect(units.zoneName()).toBe('UTC');
@@ -84,6 +88,7 @@ describe('A time of day', () => {
 describe('A duration', () => {
   it.each([
     [-5, '0 s'],
+    [0, '0 s'],
     [59_999, '59 s'],
     [60_000, '1 min'],
     [3_599_999, '59 min'],
