@@ -6,6 +6,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client, type ClientConfig } from 'pg';
+import { outlive } from '../outliving.ts';
 import { dyingWithUs, program } from '../peers.ts';
 import { eventually } from '../eventually.ts';
 import { madeOnce } from '../service/made-once.ts';
@@ -52,7 +53,7 @@ const plain_user = 'postgres';
 interface PostgresChoice {
   /** As in the field; else it does not wait for the disk, which tests need not either. */
   readonly durable?: boolean;
-  /** Does not keep this process alive. */
+  /** Serves the next test files as well, and does not keep this process alive. */
   readonly outlives_file?: boolean;
   /** Begins as a standby of this server, under the name `application_name`. */
   readonly standby_of?: { readonly url: string; readonly application_name: string };
@@ -131,7 +132,7 @@ export async function startPostgres({
       const line = [...asPlain, ...dyingWithUs(), program('postgres'), '-D', data, ...flags];
       const [command = '', ...args] = line;
       child = spawn(command, args, { stdio: 'ignore' });
-      if (outlives_file) child.unref();
+      if (outlives_file) outlive(child);
       await eventually(
         'PostgreSQL answers',
         async () =>

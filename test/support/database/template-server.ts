@@ -1,6 +1,5 @@
 /** A PostgreSQL for all test files of a process, and databases that have the tables of the service: to make either takes longer than most tests. */
 import { openPostgres } from '../../../src/cloud/sql/postgres.ts';
-import { outliving } from '../outliving.ts';
 import { startPostgres } from './postgres.ts';
 
 export interface TemplateServer {
@@ -21,7 +20,6 @@ export async function templateServer(): Promise<TemplateServer> {
 async function start(): Promise<TemplateServer> {
   const server = await startPostgres({ outlives_file: true });
   const { password } = server;
-  outliving.add(server.pid());
   const template = 'made';
   const made = await openPostgres({ url: await server.newDatabase(template), password });
   await made.close();
