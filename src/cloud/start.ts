@@ -5,7 +5,7 @@ import { erasureResource } from './api/history-resources.ts';
 import { Changes } from './changes.ts';
 import { Gate } from './access/gate.ts';
 import { type ListenAt, serveHttp } from './http/server/http-server.ts';
-import { RetentionSetting } from './history/retention.ts';
+import { retentionSetting } from './history/retention.ts';
 import { HistoryKeeper, type HistoryOptions } from './history/keeper.ts';
 import { request_limits_default, type RequestLimits } from './http/guards.ts';
 import { Ingest } from './ingest/ingest.ts';
@@ -24,7 +24,7 @@ import type { VideoSource } from './video/video-relay.ts';
 import type { PictureSource } from './http/picture-routes.ts';
 import type { ServiceLog } from './service-log.ts';
 import type { Committed } from './stored/stored.ts';
-import { openWebhooks, type WebhookSettings } from './webhooks/open-webhooks.ts';
+import { openWebhooks, type WebhookSettings } from './webhooks/operations.ts';
 import { texts } from './texts.ts';
 import type { Store } from './store/sql-store.ts';
 
@@ -112,7 +112,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { signal } = ends;
   const changes = options.changes ?? new Changes();
   const webhooks = options.webhooks && openWebhooks({ store, log, meter }, options.webhooks);
-  const wake = (): void => webhooks?.wake();
+  const wake = (): void => webhooks?.deliverer.wake();
   const files =
     options.files &&
     new CloudFiles(options.files.settings, {
@@ -156,7 +156,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const parts = { ...inside, ...outsideOf(options), retention, webhooks: webhooks?.operations };
     const http = await (options.serve ?? serveHttp)(listen, parts);
     const kept = keeper?.run(signal);
-    const delivered = webhooks?.run(signal);
+    const delivered = webhooks?.deliverer.run(signal);
     everyInTurn(check_unanswered_ms, signal, async () => failUnansweredTasks({ store, changes, log, wake }));
     const listening = whileListening(options.unready, Date.now);
     everyInTurn(
@@ -219,7 +219,7 @@ function outsideOf({
 /** Nothing where no history is kept. */
 function historyOf({ history, store, log }: ServiceOptions) {
   if (!history) return { retention: undefined, keeper: undefined };
-  const retention = new RetentionSetting(store, history.retention);
+  const retention = retentionSetting(store, history.retention);
   return { retention, keeper: new HistoryKeeper({ store, retention, log, now: Date.now }, history) };
 }
 

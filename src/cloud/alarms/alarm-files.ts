@@ -1,10 +1,11 @@
 /** Attaches files to the alarms that they show, whichever comes first: a still names the events that it was taken for. */
 import { z } from 'zod';
 import { fileReport } from '../../contract/files.ts';
-import type { Queries } from '../sql/database.ts';
-import { places } from '../sql/many-rows.ts';
+import { jsonText, text, textOrNull } from '../sql/columns.ts';
+import { anyOf, clause, listed, sql, type Queries } from '../sql/database.ts';
+import { alarmOf } from '../stored/plain-rows.ts';
 import type { Change, StoredAlarm } from '../stored/stored.ts';
-import { alarmOf, writeAlarms } from './alarm-store.ts';
+import { writeAlarms } from './alarm-store.ts';
 
 /** The newest files of one alarm. */
 const files_max = 8;
@@ -14,13 +15,10 @@ const candidates_max = 100;
 const apart_ms = 5_000;
 
 const shownFile = z.object({
-  kit_id: z.string(),
-  file_id: z.string(),
-  asset_id: z.string().nullable(),
-  data: z
-    .string()
-    .transform((text): unknown => JSON.parse(text))
-    .pipe(fileReport.pick({ alarms: true }).strip()),
+  kit_id: text,
+  file_id: text,
+  asset_id: textOrNull,
+  data: jsonText.pipe(fileReport.pick({ alarms: true }).strip()),
 });
 type ShownFile = z.output<typeof shownFile>;
 
@@ -59,26 +57,18 @@ async function readFiles(
   begun: readonly StoredAlarm[],
 ): Promise<readonly ShownFile[]> {
   const news = changes.filter((change) => change.kind === 'file').slice(0, candidates_max);
-  const ids = news.map(({ file_id }) => file_id);
-  const reporting = [...new Set(news.map(({ kit_id }) => kit_id))];
-  const kits = [...new Set(begun.map(({ kit_id }) => kit_id))];
+  const inKits = (some: readonly { readonly kit_id: string }[]) =>
+    clause`kit_id IN (${listed([...new Set(some.map(({ kit_id }) => kit_id))])})`;
   const since_ms = Math.min(...begun.map(({ last_ms }) => last_ms)) - apart_ms;
   const clauses = [
-    ...(ids.length === 0
+    ...(news.length === 0
       ? []
-      : [`(kit_id IN (${places(reporting, '?')}) AND file_id IN (${places(ids, '?')}))`]),
-    ...(kits.length === 0 ? [] : [`(kit_id IN (${places(kits, '?')}) AND at_ms >= ?)`]),
+      : [clause`${inKits(news)} AND file_id IN (${listed(news.map(({ file_id }) => file_id))})`]),
+    ...(begun.length === 0 ? [] : [clause`${inKits(begun)} AND at_ms >= ${since_ms}`]),
   ];
   if (clauses.length === 0) return [];
-  const rows = await queries.all(
-    `SELECT kit_id, file_id, asset_id, data FROM files WHERE state <> 'deleted' AND (${clauses.join(' OR ')})
-     ORDER BY at_ms DESC LIMIT ?`,
-    ...reporting,
-    ...ids,
-    ...kits,
-    ...(kits.length === 0 ? [] : [since_ms]),
-    candidates_max,
-  );
+  const rows = await sql(queries)`SELECT kit_id, file_id, asset_id, data FROM files
+    WHERE state <> 'deleted' AND (${anyOf(clauses)}) ORDER BY at_ms DESC LIMIT ${candidates_max}`;
   return rows.map((row) => shownFile.parse(row)).filter(({ data }) => data.alarms !== undefined);
 }
 
@@ -90,15 +80,10 @@ async function readAlarms(
   const shown = files.flatMap(({ data }) => data.alarms ?? []);
   const feeds = [...new Set(shown.map(({ feed }) => feed))];
   const times = shown.map(({ timestamp }) => Date.parse(timestamp));
-  const rows = await queries.all(
-    `SELECT * FROM alarms WHERE kit_id = ? AND what IN (${places(feeds, '?')}) AND since_ms <= ?
-       AND (closed_ms IS NULL OR closed_ms >= ?) ORDER BY since_ms DESC LIMIT ?`,
-    kit_id,
-    ...feeds,
-    Math.max(...times) + apart_ms,
-    Math.min(...times) - apart_ms,
-    candidates_max,
-  );
+  const rows = await sql(queries)`SELECT * FROM alarms WHERE kit_id = ${kit_id}
+    AND what IN (${listed(feeds)}) AND since_ms <= ${Math.max(...times) + apart_ms}
+    AND (closed_ms IS NULL OR closed_ms >= ${Math.min(...times) - apart_ms})
+    ORDER BY since_ms DESC LIMIT ${candidates_max}`;
   return rows.map(alarmOf);
 }
 

@@ -5,13 +5,15 @@ import { jsonObject } from '../../contract/json.ts';
 import type { AlarmSeverity } from '../severity.ts';
 import { isOnline } from '../api/views.ts';
 import { isNewer, type Message } from '../read-message.ts';
-import type { Queries, Row, SqlValue } from '../sql/database.ts';
-import { allSettled, inPortions, places } from '../sql/many-rows.ts';
+import { jsonText, number, numberOrNull, text, textOrNull } from '../sql/columns.ts';
+import { type Clause, clause, listed, sql, type Queries, type Row } from '../sql/database.ts';
+import { allSettled, inPortions } from '../sql/many-rows.ts';
 import { lockKits } from '../stored/commit-rows.ts';
 import { kindOf } from '../stored/losses.ts';
+import { alarmOf } from '../stored/plain-rows.ts';
 import { evidenceOf } from '../stored/rows.ts';
 import type { Change, StoredAlarm } from '../stored/stored.ts';
-import { alarmOf, changeOf, writeAlarms } from './alarm-store.ts';
+import { changeOf, writeAlarms } from './alarm-store.ts';
 import {
   type AssetEvent,
   assetEventOf,
@@ -23,7 +25,7 @@ import {
   turnsAt,
 } from './conditions.ts';
 import { behindMs, type Lag, late_after_ms } from './clock-lag.ts';
-import { again_ms, KitAlarms, type OfflineAsset, type Transition } from './kit-alarms.ts';
+import { again_ms, KitAlarms, type OfflineAsset, type Thing, type Transition } from './kit-alarms.ts';
 
 /** While late messages of a kit come, a later one may end what this one reports. */
 const drain_ms = 60_000;
@@ -80,17 +82,19 @@ export async function followAlarms(
   now_ms: number,
 ): Promise<Followed> {
   const late = news.filter(({ hasLate }) => hasLate).map(({ kit_id }) => kit_id);
-  await inPortions(late, async (some) =>
-    queries.all(`UPDATE kits SET late_ms = ? WHERE kit_id IN (${places(some, '?')})`, now_ms, ...some),
+  await inPortions(
+    late,
+    async (some) => sql(queries)`UPDATE kits SET late_ms = ${now_ms} WHERE kit_id IN (${listed(some)})`,
   );
   const lags = news.filter(({ lag }) => lag !== undefined);
-  await inPortions(lags, async (some) =>
-    queries.all(
-      `UPDATE kits SET lag_ms = new.column2, lag_since_ms = new.column3
-       FROM (VALUES ${places(some, '(?, CAST(? AS BIGINT), CAST(? AS BIGINT))')}) AS new WHERE kits.kit_id = new.column1`,
-      ...some.flatMap(({ kit_id, lag }) => [kit_id, lag?.lag_ms ?? null, lag?.since_ms ?? null]),
-    ),
-  );
+  await inPortions(lags, async (some) => {
+    const rows = some.map(
+      ({ kit_id, lag }) =>
+        clause`(${kit_id}, CAST(${lag?.lag_ms ?? null} AS BIGINT), CAST(${lag?.since_ms ?? null} AS BIGINT))`,
+    );
+    return sql(queries)`UPDATE kits SET lag_ms = new.column2, lag_since_ms = new.column3
+      FROM (VALUES ${listed(rows)}) AS new WHERE kits.kit_id = new.column1`;
+  });
   const relevant = news.filter(
     ({ events, isChanged, hasAssets }) => isChanged || hasAssets || events.length > 0,
   );
@@ -104,13 +108,13 @@ export async function followAlarms(
   const looks = followed.filter(
     ({ look_ms, things, kit }) => isSooner(look_ms, kit?.look_ms, now_ms) || things !== thingsOf(kit),
   );
-  await inPortions(looks, async (some) =>
-    queries.all(
-      `UPDATE kits SET look_ms = new.column2, things = new.column3
-       FROM (VALUES ${places(some, '(?, CAST(? AS BIGINT), ?)')}) AS new WHERE kits.kit_id = new.column1`,
-      ...some.flatMap(({ kit_id, look_ms, things }) => [kit_id, look_ms, things]),
-    ),
-  );
+  await inPortions(looks, async (some) => {
+    const rows = some.map(
+      ({ kit_id, look_ms, things }) => clause`(${kit_id}, CAST(${look_ms} AS BIGINT), ${things})`,
+    );
+    return sql(queries)`UPDATE kits SET look_ms = new.column2, things = new.column3
+      FROM (VALUES ${listed(rows)}) AS new WHERE kits.kit_id = new.column1`;
+  });
   return {
     changes: followed.flatMap(({ alarms }) => alarms.changed.map(changeOf)),
     transitions: followed.flatMap(({ alarms }) => alarms.transitions),
@@ -123,12 +127,13 @@ function isSooner(look_ms: number, stored_ms: number | null | undefined, now_ms:
   return stored_ms === undefined || stored_ms === null || stored_ms <= now_ms || look_ms < stored_ms;
 }
 
-interface KnownKit extends Evidence {
-  readonly late_ms: number;
-  readonly look_ms: number | null;
+const followedRow = z.object({
+  late_ms: number,
+  look_ms: numberOrNull,
   /** As it is stored: see `readThings`. */
-  readonly things: string | null;
-}
+  things: textOrNull,
+});
+type KnownKit = Evidence & z.output<typeof followedRow>;
 
 interface Known {
   /** Undefined: it has reported nothing since the start of a service that keeps it in memory. */
@@ -138,13 +143,10 @@ interface Known {
 }
 
 const assetRow = z.object({
-  asset_id: z.string(),
-  status: z.string().nullable(),
-  time_ms: z.coerce.number().nullable(),
-  data: z
-    .string()
-    .transform((text): unknown => JSON.parse(text))
-    .pipe(z.object({ parent_id: z.string().nullish() })),
+  asset_id: text,
+  status: textOrNull,
+  time_ms: numberOrNull,
+  data: jsonText.pipe(z.object({ parent_id: z.string().nullish() })),
 });
 type AssetRow = z.output<typeof assetRow>;
 
@@ -182,7 +184,7 @@ function writeThings(things: Things, alarms: KitAlarms, at_ms: number): string |
 }
 
 /** Says nothing of what the kit reported: an erasure need not find it. */
-function thingKey({ what, thing }: Pick<StoredAlarm, 'what' | 'thing'>): string {
+function thingKey({ what, thing }: Thing): string {
   return createHash('sha256').update(`${what} ${thing}`).digest('base64url').slice(0, 16);
 }
 
@@ -192,62 +194,48 @@ async function readKnown(
   news: readonly KitNews[],
   now_ms: number,
 ): Promise<(kit_id: string) => Known> {
-  const of = async (
-    kits: readonly KitNews[],
-    sql: (places: string) => string,
-    ...values: readonly SqlValue[]
-  ): Promise<ReadonlyMap<string, Row[]>> => {
-    const rows = await inPortions(kits, async (some) =>
-      queries.all(sql(`(${places(some, '?')})`), ...some.map(({ kit_id }) => kit_id), ...values),
-    );
-    return Map.groupBy(rows, (row) => String(row['kit_id']));
+  const of = async (kits: readonly KitNews[], ask: (ids: Clause) => Promise<readonly Row[]>) => {
+    const rows = await inPortions(kits, async (some) => ask(listed(some.map(({ kit_id }) => kit_id))));
+    const byKit = Map.groupBy(rows, (row) => String(row['kit_id']));
+    return (kit_id: string): readonly Row[] => byKit.get(kit_id) ?? [];
   };
-  const [kits, parts, alarms, assets] = await allSettled([
-    of(news, (ids) => `SELECT * FROM kits WHERE kit_id IN ${ids}`),
+  const asking = [
+    of(news, async (ids) => sql(queries)`SELECT * FROM kits WHERE kit_id IN (${ids})`),
     of(
       news,
-      (ids) => `SELECT kit_id, part, data, time_ms, epoch FROM kit_parts WHERE kit_id IN ${ids}
-        AND part IN ('wans', 'battery', 'battery_charging', 'location')`,
+      async (ids) => sql(queries)`SELECT kit_id, part, data, time_ms, epoch FROM kit_parts
+        WHERE kit_id IN (${ids}) AND part IN ('wans', 'battery', 'battery_charging', 'location')`,
     ),
     of(
       news,
-      (ids) => `SELECT * FROM alarms WHERE kit_id IN ${ids}
-        AND (closed_ms IS NULL OR changed_ms > ? OR muted_until_ms > ?) ORDER BY since_ms DESC, alarm_id`,
-      now_ms - again_ms - late_after_ms,
-      now_ms,
+      async (ids) => sql(queries)`SELECT * FROM alarms WHERE kit_id IN (${ids}) AND (closed_ms IS NULL
+          OR changed_ms > ${now_ms - again_ms - late_after_ms} OR muted_until_ms > ${now_ms})
+        ORDER BY since_ms DESC, alarm_id`,
     ),
     of(
       news.filter(({ hasAssets }) => hasAssets),
-      (
-        ids,
-      ) => `SELECT assets.kit_id, assets.asset_id, asset_status.status, asset_status.time_ms, assets.data FROM assets
+      async (ids) => sql(queries)`SELECT assets.kit_id, assets.asset_id, asset_status.status,
+          asset_status.time_ms, assets.data FROM assets
         LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id
-        WHERE assets.kit_id IN ${ids} AND gone = 0 AND (asset_status.status = 'offline' OR EXISTS (SELECT 1 FROM alarms
-          WHERE alarms.kit_id = assets.kit_id AND what = 'asset' AND closed_ms IS NULL
+        WHERE assets.kit_id IN (${ids}) AND gone = 0 AND (asset_status.status = 'offline' OR EXISTS (SELECT 1
+          FROM alarms WHERE alarms.kit_id = assets.kit_id AND what = 'asset' AND closed_ms IS NULL
             AND alarms.assets LIKE '%' || assets.asset_id || '%'))`,
     ),
-  ]);
-  const rowsOf = (of_kits: ReadonlyMap<string, readonly Row[]> | undefined, kit_id: string): readonly Row[] =>
-    of_kits?.get(kit_id) ?? [];
+  ] as const;
+  await allSettled<unknown>(asking);
+  const [kitsOf, partsOf, alarmsOf, assetsOf] = await Promise.all(asking);
   return (kit_id) => {
-    const [row] = rowsOf(kits, kit_id);
+    const [row] = kitsOf(kit_id);
     return {
-      kit: row && knownKit(row, rowsOf(parts, kit_id)),
-      alarms: rowsOf(alarms, kit_id).map(alarmOf),
-      assets: rowsOf(assets, kit_id).map((asset) => assetRow.parse(asset)),
+      kit: row && knownKit(row, partsOf(kit_id)),
+      alarms: alarmsOf(kit_id).map(alarmOf),
+      assets: assetsOf(kit_id).map((asset) => assetRow.parse(asset)),
     };
   };
 }
 
 function knownKit(row: Row, parts: readonly Row[]): KnownKit {
-  const { late_ms, look_ms, things } = z
-    .object({
-      late_ms: z.coerce.number(),
-      look_ms: z.union([z.null(), z.coerce.number()]),
-      things: z.string().nullable(),
-    })
-    .parse(row);
-  return { ...evidenceOf(row, parts), late_ms, look_ms, things };
+  return { ...evidenceOf(row, parts), ...followedRow.parse(row) };
 }
 
 function followKit(news: KitNews, { kit, alarms: stored, assets }: Known, now_ms: number) {
@@ -314,7 +302,7 @@ function followConditions(alarms: KitAlarms, kit: Evidence, { isPassing, now_ms 
     const observed_ms = observedAt(what, kit, now_ms);
     if (observed_ms === undefined) continue;
     const time_ms = Math.min(observed_ms, now_ms);
-    if (isPassing(time_ms) && !alarms.isOpen({ what, thing })) continue;
+    if (isPassing(time_ms) && !alarms.openOf({ what, thing })) continue;
     alarms.begin({ what, thing, severity: level, subject, value, time_ms });
   }
   for (const alarm of alarms.open) {
@@ -382,7 +370,7 @@ interface Observed {
   readonly now_ms: number;
 }
 
-function thingOfEvent(asset_id: string, { what, subject }: AssetEvent): Pick<StoredAlarm, 'what' | 'thing'> {
+function thingOfEvent(asset_id: string, { what, subject }: AssetEvent): Thing {
   return { what, thing: subject === undefined ? asset_id : kindOf({ what: asset_id, reason: subject }) };
 }
 
@@ -414,20 +402,19 @@ function followEvent(alarms: KitAlarms, observed: Observed): boolean {
   return isNews;
 }
 
-const is_due = 'COALESCE(look_ms, 0) <= CAST(? AS BIGINT)';
+function isDue(now_ms: number): Clause {
+  return clause`COALESCE(look_ms, 0) <= CAST(${now_ms} AS BIGINT)`;
+}
 
 /** Asked often, and mostly there is none: a question takes no lock. */
 export async function hasAlarmsToLookAt(queries: Queries, now_ms: number): Promise<boolean> {
-  return (await queries.all(`SELECT 1 AS here FROM kits WHERE ${is_due} LIMIT 1`, now_ms)).length > 0;
+  return (await sql(queries)`SELECT 1 AS here FROM kits WHERE ${isDue(now_ms)} LIMIT 1`).length > 0;
 }
 
 /** Kits whose conditions may have changed with time alone. Looks at some of them, and returns what came of it. */
 export async function lookAtAlarms(queries: Queries, now_ms: number): Promise<Followed> {
-  const rows = await queries.all(
-    `SELECT kit_id FROM kits WHERE ${is_due} ORDER BY kit_id LIMIT ?`,
-    now_ms,
-    kits_at_once,
-  );
+  const rows = await sql(queries)`SELECT kit_id FROM kits WHERE ${isDue(now_ms)}
+    ORDER BY kit_id LIMIT ${kits_at_once}`;
   const ids = rows.map(({ kit_id }) => String(kit_id));
   if (ids.length === 0) return { changes: [], transitions: [], events: [] };
   await lockKits(queries, ids);

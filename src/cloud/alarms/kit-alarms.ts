@@ -15,8 +15,11 @@ const together_ms = 60_000;
 
 const unseen = { acknowledged_by: null, acknowledged_ms: null };
 
+/** What an alarm is about. */
+export type Thing = Pick<StoredAlarm, 'what' | 'thing'>;
+
 /** What begins. */
-export interface Beginning extends Pick<StoredAlarm, 'what' | 'thing' | 'severity'> {
+export interface Beginning extends Thing, Pick<StoredAlarm, 'severity'> {
   readonly time_ms: number;
   readonly subject?: string | undefined;
   readonly assets?: readonly string[];
@@ -70,45 +73,34 @@ export class KitAlarms {
     return [...this.#all.values()].filter(({ closed_ms }) => closed_ms === null);
   }
 
-  isOpen({ what, thing }: Pick<StoredAlarm, 'what' | 'thing'>): boolean {
-    return this.open.some((alarm) => alarm.what === what && alarm.thing === thing);
+  /** All of this thing; at most one is open. */
+  #of({ what, thing }: Thing): readonly StoredAlarm[] {
+    return [...this.#all.values()].filter((alarm) => alarm.what === what && alarm.thing === thing);
+  }
+
+  openOf(about: Thing): StoredAlarm | undefined {
+    return this.#of(about).find(({ closed_ms }) => closed_ms === null);
   }
 
   /** Whether webhooks are told of an event now. While its alarm is muted only of its end, and only if they know that it began. */
-  isTold({ what, thing }: Pick<StoredAlarm, 'what' | 'thing'>, isEnd: boolean): boolean {
-    const muted = [...this.#all.values()].find(
-      (alarm) => alarm.what === what && alarm.thing === thing && this.#isMuted(alarm),
-    );
+  isTold(about: Thing, isEnd: boolean): boolean {
+    const muted = this.#of(about).find((alarm) => this.#isMuted(alarm));
     return muted === undefined || (isEnd && muted.closed_ms === null && muted.unheard !== 'opened');
   }
 
   /** Of an end: the gravest that webhooks were told of what ends. */
-  severityOf(
-    { what, thing }: Pick<StoredAlarm, 'what' | 'thing'>,
-    { edge, severity }: Pick<AssetEvent, 'edge' | 'severity'>,
-  ): AlarmSeverity {
-    if (edge !== 'ends') return severity;
-    return this.open.find((alarm) => alarm.what === what && alarm.thing === thing)?.notified ?? severity;
+  severityOf(about: Thing, { edge, severity }: Pick<AssetEvent, 'edge' | 'severity'>): AlarmSeverity {
+    return edge === 'ends' ? (this.openOf(about)?.notified ?? severity) : severity;
   }
 
   /** Opens an alarm, or makes the open one as grave and as new as this. Returns false where it was so. */
   begin(beginning: Beginning): boolean {
-    const {
-      what,
-      thing,
-      severity,
-      time_ms,
-      subject = null,
-      assets = [],
-      value = null,
-      ends_ms = null,
-    } = beginning;
-    const { message = null } = beginning;
+    const { what, thing, severity, time_ms, subject = null, assets = [] } = beginning;
+    const { value = null, ends_ms = null, message = null } = beginning;
     const fields = { subject, severity, value, message, ends_ms };
-    const same = [...this.#all.values()].filter((alarm) => alarm.what === what && alarm.thing === thing);
-    const open = same.find(({ closed_ms }) => closed_ms === null);
+    const open = this.openOf(beginning);
     if (open) return this.#renew(open, fields, time_ms);
-    const before = same.find((alarm) => this.#isSame(alarm, time_ms));
+    const before = this.#of(beginning).find((alarm) => this.#isSame(alarm, time_ms));
     if (before) {
       const again = { ...againOf(before, time_ms), ...fields, assets, ...graver(before, severity) };
       this.#note('opened', this.#put(before, again));
@@ -163,8 +155,8 @@ export class KitAlarms {
   }
 
   /** Ends the open alarm of this thing. Returns false where there is none. */
-  endOf({ what, thing }: Pick<StoredAlarm, 'what' | 'thing'>, time_ms: number): boolean {
-    const alarm = this.open.find((each) => each.what === what && each.thing === thing);
+  endOf(about: Thing, time_ms: number): boolean {
+    const alarm = this.openOf(about);
     if (alarm) this.end(alarm, time_ms);
     return alarm !== undefined;
   }

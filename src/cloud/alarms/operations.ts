@@ -26,9 +26,11 @@ export interface AlarmFilter {
   readonly cursor?: string | undefined;
 }
 
-interface Kits {
-  /** Throws `not-found` for a kit that the key does not have. */
-  readonly kit: (principal: Principal, kit_id: string) => Promise<unknown>;
+interface AlarmParts {
+  readonly store: AlarmStore;
+  /** `kit` throws `not-found` for a kit that the key does not have. */
+  readonly service: { readonly kit: (principal: Principal, kit_id: string) => Promise<unknown> };
+  readonly changes: Changes;
 }
 
 interface Place {
@@ -37,14 +39,10 @@ interface Place {
 }
 
 export class AlarmOperations {
-  readonly #store: AlarmStore;
-  readonly #service: Kits;
-  readonly #changes: Changes;
+  readonly #parts: AlarmParts;
 
-  constructor(parts: { readonly store: AlarmStore; readonly service: Kits; readonly changes: Changes }) {
-    this.#store = parts.store;
-    this.#service = parts.service;
-    this.#changes = parts.changes;
+  constructor(parts: AlarmParts) {
+    this.#parts = parts;
   }
 
   /** `kits` left out: all of the key. */
@@ -53,12 +51,12 @@ export class AlarmOperations {
     kits: readonly string[] | undefined,
     { state = lasting_states, severity, what, assets, limit, cursor }: AlarmFilter,
   ): Promise<z.output<typeof alarmList>> {
-    for (const kit_id of kits ?? []) await this.#service.kit(principal, kit_id);
+    for (const kit_id of kits ?? []) await this.#parts.service.kit(principal, kit_id);
     const after = cursor === undefined ? undefined : readCursor(cursor);
     if (cursor !== undefined && !after) throw new RequestProblem('bad-request', texts.cursor_of_list);
     const now_ms = Date.now();
     const query = { kits: kits ?? principal.kits, states: state, severities: severity, what, assets, after };
-    const found = await this.#store.alarms({ ...query, limit: limit + 1, now_ms });
+    const found = await this.#parts.store.alarms({ ...query, limit: limit + 1, now_ms });
     const listed = found.slice(0, limit);
     const last = found.length > limit ? listed.at(-1) : undefined;
     return {
@@ -86,18 +84,18 @@ export class AlarmOperations {
         acknowledged: acknowledged ? { by: principal.label, at_ms: now_ms } : null,
       }),
     };
-    const changed = await this.#store.changeAlarm(place.kit_id, place.alarm_id, {
+    const changed = await this.#parts.store.changeAlarm(place.kit_id, place.alarm_id, {
       edit,
       revision: undefined,
     });
     if (changed === undefined || changed === 'changed') throw notFound(place);
-    this.#changes.publish([{ kind: 'alarm', kit_id: place.kit_id, alarm: changed }]);
+    this.#parts.changes.publish([{ kind: 'alarm', kit_id: place.kit_id, alarm: changed }]);
     return alarmResource(changed, now_ms);
   }
 
   async #alarm(principal: Principal, place: Place): Promise<StoredAlarm> {
     const { kit_id, alarm_id } = place;
-    const alarm = maySee(principal, kit_id) ? await this.#store.alarm(kit_id, alarm_id) : undefined;
+    const alarm = maySee(principal, kit_id) ? await this.#parts.store.alarm(kit_id, alarm_id) : undefined;
     if (!alarm) throw notFound(place);
     return alarm;
   }

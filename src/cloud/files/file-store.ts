@@ -2,9 +2,19 @@
 import { z } from 'zod';
 import { fileKind, type FileKind, type FileReport, fileReport } from '../../contract/files.ts';
 import { readLenient } from '../lenient.ts';
-import { isOfErased, observedMs, readErased } from '../history/erasure.ts';
-import { sql, type Queries, type Row, type SqlValue } from '../sql/database.ts';
-import { places } from '../sql/many-rows.ts';
+import { isBuried, observedMs, readTombstones } from '../history/erasure.ts';
+import { jsonText, number, numberOrNull, text, textOrNull } from '../sql/columns.ts';
+import {
+  allOf,
+  assigned,
+  type Clause,
+  clause,
+  listed,
+  nothing,
+  sql,
+  type Queries,
+  type Row,
+} from '../sql/database.ts';
 import type { Applied, Arrival, Change, Erasure, StoreContext } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
 
@@ -17,23 +27,19 @@ export type FileState = (typeof file_states)[number];
 
 const about = fileReport.omit({ state: true, reason: true, thumbnail: true });
 
-const number = z.coerce.number();
 const fileRow = z.object({
-  kit_id: z.string(),
-  file_id: z.string(),
-  data: z
-    .string()
-    .transform((text): unknown => JSON.parse(text))
-    .pipe(about.strip()),
-  thumbnail: z.string().nullable(),
+  kit_id: text,
+  file_id: text,
+  data: jsonText.pipe(about.strip()),
+  thumbnail: textOrNull,
   state: z.enum(file_states),
-  reason: z.string().nullable(),
+  reason: textOrNull,
   at_ms: number,
   received: number,
-  ordered_ms: z.union([z.null(), number]),
-  stored_ms: z.union([z.null(), number]),
-  token_hash: z.string().nullable(),
-  token_ms: z.union([z.null(), number]),
+  ordered_ms: numberOrNull,
+  stored_ms: numberOrNull,
+  token_hash: textOrNull,
+  token_ms: numberOrNull,
 });
 export type StoredFile = z.output<typeof fileRow>;
 
@@ -76,7 +82,7 @@ export async function applyFile(
   const { asset_id } = data;
   const at_ms = Date.parse(data.at);
   const observed_ms = observedMs({ time_ms: at_ms, unsynced }, now_ms);
-  const isGone = isOfErased(await readErased(queries, [kit_id]), { kit_id, asset_id, observed_ms });
+  const isGone = isBuried(await readTombstones(queries, kit_id), asset_id, observed_ms);
   const state = stateOf(reported, isGone);
   const [before] = await sql(queries)`SELECT state, reason FROM files
     WHERE kit_id = ${kit_id} AND file_id = ${file_id}`;
@@ -109,13 +115,11 @@ export async function eraseFiles(
   queries: Queries,
   { kit_id, asset_id, before_ms }: Erasure,
 ): Promise<readonly Change[]> {
-  const rows = await queries.all(
-    `UPDATE files SET state = 'deleted', thumbnail = NULL, reason = NULL, token_hash = NULL
-     WHERE kit_id = ? AND at_ms < ? AND state <> 'deleted' ${asset_id === undefined ? '' : 'AND asset_id = ?'} RETURNING kit_id, file_id`,
-    kit_id,
-    before_ms,
-    ...(asset_id === undefined ? [] : [asset_id]),
-  );
+  const of_asset = asset_id === undefined ? nothing : clause`AND asset_id = ${asset_id}`;
+  const rows = await sql(queries)`UPDATE files
+    SET state = 'deleted', thumbnail = NULL, reason = NULL, token_hash = NULL
+    WHERE kit_id = ${kit_id} AND at_ms < ${before_ms} AND state <> 'deleted' ${of_asset}
+    RETURNING kit_id, file_id`;
   return rows.map(changeOf);
 }
 
@@ -156,63 +160,47 @@ interface FileStoreContext extends StoreContext {
 }
 
 export function fileStore({ database, announce, enqueueFile }: FileStoreContext) {
-  const change = async ({ kit_id, file_id }: FilePlace, set: string, ...values: readonly SqlValue[]) => {
-    await database.all(
-      `UPDATE files SET ${set} WHERE kit_id = ? AND file_id = ?`,
-      ...values,
-      kit_id,
-      file_id,
-    );
+  const change = async ({ kit_id, file_id }: FilePlace, set: Clause) => {
+    await sql(database)`UPDATE files SET ${set} WHERE kit_id = ${kit_id} AND file_id = ${file_id}`;
   };
   /** The same, where others have it in view. */
-  const shown = async (...[{ kit_id, file_id }, ...set]: Parameters<typeof change>): Promise<Change> => {
-    await change({ kit_id, file_id }, ...set);
+  const shown = async ({ kit_id, file_id }: FilePlace, set: Clause): Promise<Change> => {
+    await change({ kit_id, file_id }, set);
     const done: Change = { kind: 'file', kit_id, file_id };
     await announce(database, [done]);
     return done;
   };
-  const rows = async (sql: string, ...values: readonly SqlValue[]): Promise<StoredFile[]> =>
-    (await database.all(sql, ...values)).map((row: Row) => fileRow.parse(row));
+  const rows = async (rest: Clause): Promise<StoredFile[]> =>
+    (await sql(database)`SELECT * FROM files WHERE ${rest}`).map((row: Row) => fileRow.parse(row));
   return {
-    async file({ kit_id, file_id }: FilePlace): Promise<StoredFile | undefined> {
-      const [file] = await rows('SELECT * FROM files WHERE kit_id = ? AND file_id = ?', kit_id, file_id);
-      return file;
-    },
+    file: async ({ kit_id, file_id }: FilePlace): Promise<StoredFile | undefined> =>
+      (await rows(clause`kit_id = ${kit_id} AND file_id = ${file_id}`))[0],
 
     /** The newest first. */
     async files(kit_id: string, query: FileQuery): Promise<readonly StoredFile[]> {
       const { kinds, assets, states = ['at_kit', 'stored', 'dropped'], from_ms, to_ms, after, limit } = query;
-      const clauses: [string, readonly SqlValue[]][] = [['kit_id = ?', [kit_id]]];
-      for (const [column, some] of [
-        ['kind', kinds],
-        ['asset_id', assets],
-        ['state', states],
-      ] as const)
-        if (some) clauses.push([`${column} IN (${places(some, '?')})`, some]);
-      if (from_ms !== undefined) clauses.push(['at_ms >= ?', [from_ms]]);
-      if (to_ms !== undefined) clauses.push(['at_ms < ?', [to_ms]]);
-      if (after)
-        clauses.push([
-          '(at_ms < ? OR (at_ms = ? AND file_id > ?))',
-          [after.at_ms, after.at_ms, after.file_id],
-        ]);
-      return rows(
-        `SELECT * FROM files WHERE ${clauses.map(([sql]) => sql).join(' AND ')} ORDER BY at_ms DESC, file_id LIMIT ?`,
-        ...clauses.flatMap(([, values]) => values),
-        limit,
-      );
+      const wanted = allOf([
+        clause`kit_id = ${kit_id}`,
+        kinds && clause`kind IN (${listed(kinds)})`,
+        assets && clause`asset_id IN (${listed(assets)})`,
+        clause`state IN (${listed(states)})`,
+        from_ms !== undefined && clause`at_ms >= ${from_ms}`,
+        to_ms !== undefined && clause`at_ms < ${to_ms}`,
+        after && clause`at_ms < ${after.at_ms} OR (at_ms = ${after.at_ms} AND file_id > ${after.file_id})`,
+      ]);
+      return rows(clause`${wanted} ORDER BY at_ms DESC, file_id LIMIT ${limit}`);
     },
 
     permitFile: async (place: FilePlace, permit: Permit) =>
       database.transaction(async (queries) => permitFile(queries, place, permit)),
     /** A part of it is in the folder since now. */
     fileProgress: async (place: FilePlace, received: number, now_ms: number) =>
-      shown(place, 'received = ?, stored_ms = ?', received, received > 0 ? now_ms : null),
+      shown(place, assigned({ received, stored_ms: received > 0 ? now_ms : null })),
     /** Why it waited is over, until the kit reports another reason. */
     orderFile: async (place: FilePlace, now_ms: number) =>
-      shown(place, 'ordered_ms = ?, reason = NULL', now_ms),
+      shown(place, assigned({ ordered_ms: now_ms, reason: null })),
     deleteFile: async (place: FilePlace) =>
-      shown(place, `state = 'deleted', thumbnail = NULL, token_hash = NULL`),
+      shown(place, assigned({ state: 'deleted', thumbnail: null, token_hash: null })),
     fileStored: async ({ kit_id, file_id }: FilePlace, now_ms: number): Promise<Change> => {
       const done: Change = { kind: 'file', kit_id, file_id };
       await database.transaction(async (queries) => {
@@ -225,29 +213,22 @@ export function fileStore({ database, announce, enqueueFile }: FileStoreContext)
       return done;
     },
     /** The content is deleted from the folder. */
-    fileRemoved: async (place: FilePlace) => change(place, 'stored_ms = NULL, received = 0'),
+    fileRemoved: async (place: FilePlace) => change(place, assigned({ stored_ms: null, received: 0 })),
 
     /** Ordered, and not here yet. */
     orderedFiles: async (kit_id: string) =>
-      rows(
-        `SELECT * FROM files WHERE kit_id = ? AND state = 'at_kit' AND ordered_ms IS NOT NULL LIMIT 100`,
-        kit_id,
-      ),
+      rows(clause`kit_id = ${kit_id} AND state = 'at_kit' AND ordered_ms IS NOT NULL LIMIT 100`),
     /** With a content, or a part of one, in the folder that is not wanted: deleted, given up, or not continued since. */
     deletedFiles: async (before_ms: number) =>
-      rows(
-        `SELECT * FROM files WHERE stored_ms IS NOT NULL
-           AND (state IN ('deleted', 'dropped') OR (state = 'at_kit' AND stored_ms < ?)) LIMIT 100`,
-        before_ms,
-      ),
+      rows(clause`stored_ms IS NOT NULL
+        AND (state IN ('deleted', 'dropped') OR (state = 'at_kit' AND stored_ms < ${before_ms})) LIMIT 100`),
     /** With a content in the folder, the one that came first. */
     oldestFile: async (): Promise<StoredFile | undefined> =>
-      (await rows(`SELECT * FROM files WHERE state = 'stored' ORDER BY stored_ms LIMIT 1`))[0],
+      (await rows(clause`state = 'stored' ORDER BY stored_ms LIMIT 1`))[0],
 
     async fileBytes(): Promise<number> {
-      const [row] = await database.all(
-        `SELECT COALESCE(SUM(bytes), 0) AS bytes FROM files WHERE state = 'stored' AND stored_ms IS NOT NULL`,
-      );
+      const [row] = await sql(database)`SELECT COALESCE(SUM(bytes), 0) AS bytes FROM files
+        WHERE state = 'stored' AND stored_ms IS NOT NULL`;
       return Number(row?.['bytes'] ?? 0);
     },
 

@@ -4,11 +4,11 @@
  */
 import { turn } from '../../platform/time.ts';
 import { isErased, observedMs, observedOn, readTombstones, type Tombstones } from './erasure.ts';
-import { newId } from './landing.ts';
+import { newId, readLanded } from './landing.ts';
 import { byTime, classOf, dayOf, type HistoryMessage, identityOf, type Part } from './message.ts';
 import { isMisdated } from './retention.ts';
-import { arrivedMessages, bodyOf, messagesOf, openSegment, packSegment } from './segment.ts';
-import { sql, type Database, type Queries, type Row } from '../sql/database.ts';
+import { arrivedMessages, bodyOf, messagesOf, openSegment, packSegment, readBody } from './segment.ts';
+import { listed, sql, type Database, type Queries, type Row } from '../sql/database.ts';
 import { insertRows } from '../sql/many-rows.ts';
 
 /** Messages of a kit that are divided as soon as they are there, and of a segment. */
@@ -31,20 +31,7 @@ const joined_parts_max = 64;
 /** What has landed waits for more for so long. */
 export const landed_wait_ms = 3_600_000;
 
-interface Segment extends Omit<Part, 'messages'> {
-  readonly id: string;
-  readonly messages: number;
-  /** Lowest and highest number, time and place in the order of arrival. */
-  readonly bounds: readonly [
-    lo_seq: number,
-    hi_seq: number,
-    lo_ms: number,
-    hi_ms: number,
-    arrived_lo_ms: number,
-    arrived_hi_ms: number,
-  ];
-  readonly body: Uint8Array;
-}
+type Segment = Awaited<ReturnType<typeof cut>>[number];
 
 /** The kit that waits most; undefined: none has enough, or waits long enough. `all`: every kit, whatever it has. */
 export async function waitingKit(
@@ -63,7 +50,8 @@ export async function compactKit(
   kit_id: string,
   { now_ms, tombstones }: { readonly now_ms: number; readonly tombstones: Tombstones },
 ): Promise<number> {
-  const rows = await readLanded(database, kit_id);
+  const most = { rows: portion_rows_max, messages: segment_messages_max, bytes: pass_chars_max };
+  const rows = await readLanded(database, kit_id, most);
   if (rows.length === 0) {
     // The count of a process that ended between two versions of it.
     await sql(database)`UPDATE kits SET landed = 0 WHERE kit_id = ${kit_id}
@@ -85,11 +73,9 @@ export async function compactKit(
   }
   return database
     .transaction(async (queries) => {
-      const gone = await queries.all(
-        `DELETE FROM history_in WHERE kit_id = ? AND id IN (${landed.map(() => '?').join(', ')}) RETURNING id`,
-        kit_id,
-        ...landed.map((row) => String(row['id'])),
-      );
+      const ids = landed.map((row) => String(row['id']));
+      const gone = await sql(queries)`DELETE FROM history_in WHERE kit_id = ${kit_id}
+        AND id IN (${listed(ids)}) RETURNING id`;
       if (gone.length < landed.length) throw new Outrun();
       for (const id of joined.ids) {
         const replaced = await sql(queries)`DELETE FROM history WHERE kit_id = ${kit_id}
@@ -97,7 +83,10 @@ export async function compactKit(
         if (replaced.length === 0) throw new Outrun();
       }
       await insertSegments(queries, kit_id, segments);
-      await noteChanged(queries, kit_id, parts);
+      const changed = parts.map(({ day, misdated, messages }) => {
+        return { day, misdated, lo_ms: Math.min(...messages.map(({ time_ms }) => time_ms)) };
+      });
+      await noteChanged(queries, kit_id, changed);
       await sql(queries)`UPDATE kits SET landed = landed - ${count}, landed_ms = ${now_ms}
         WHERE kit_id = ${kit_id}`;
       // The row of the kit is locked: an erasure is either seen here, or finds these segments.
@@ -115,23 +104,6 @@ class Outrun extends Error {}
 
 function isSame(some: Tombstones, others: Tombstones): boolean {
   return some.size === others.size && others.entries().every(([asset_id, ms]) => some.get(asset_id) === ms);
-}
-
-async function readLanded(database: Database, kit_id: string): Promise<readonly Row[]> {
-  const rows = await sql(database)`SELECT id, messages, LENGTH(body) AS bytes
-    FROM history_in WHERE kit_id = ${kit_id} ORDER BY id LIMIT ${portion_rows_max}`;
-  const sum = { messages: 0, bytes: 0 };
-  const last = rows.findIndex((row) => {
-    sum.messages += Number(row['messages']);
-    sum.bytes += Number(row['bytes']);
-    return sum.messages >= segment_messages_max || sum.bytes >= pass_chars_max;
-  });
-  const some = last < 0 ? rows : rows.slice(0, last + 1);
-  const [first, to] = [some[0], some.at(-1)];
-  if (!first || !to) return [];
-  return sql(database)`SELECT id, landed_ms, arrived_ms, messages, body
-    FROM history_in WHERE kit_id = ${kit_id} AND id BETWEEN ${String(first['id'])}
-    AND ${String(to['id'])} ORDER BY id LIMIT ${some.length}`;
 }
 
 /** The messages of the rows, and the rows that were read: the rest is left for the next portion once `pass_chars_max` is reached. */
@@ -196,8 +168,8 @@ class Joined {
     let chars = charsOf(part.messages);
     for (const id of await tailsOf(queries, kit_id, part)) {
       await turn();
-      const [row] = await queries.all('SELECT body FROM history WHERE kit_id = ? AND id = ?', kit_id, id);
-      const messages = row ? await arrivedMessages(await openSegment(bodyOf(row))) : [];
+      const body = await readBody(queries, kit_id, id);
+      const messages = body ? await arrivedMessages(await openSegment(body)) : [];
       const more = charsOf(messages);
       if (chars + more > segment_chars_max || this.#chars + more > pass_chars_max) break;
       chars += more;
@@ -241,14 +213,15 @@ function joinable(newest: readonly Row[], messages: number): readonly string[] {
 }
 
 /** Segments of at most `segment_messages_max` and `segment_chars_max`, by time. */
-export async function cut(part: Part, now_ms: number): Promise<Segment[]> {
+export async function cut(part: Part, now_ms: number) {
   await turn();
-  const sorted = [...part.messages].sort(byTime);
-  const segments: Segment[] = [];
+  const { messages: all, ...place } = part;
+  const sorted = [...all].sort(byTime);
+  const segments = [];
   for (let at = 0; at < sorted.length;) {
     if (at > 0) await turn();
     const messages = sorted.slice(at, endOf(sorted, at));
-    segments.push({ ...part, ...packed(messages), id: newId(now_ms) });
+    segments.push({ ...place, id: newId(now_ms), ...packed(messages) });
     at += messages.length;
   }
   return segments;
@@ -265,22 +238,18 @@ function endOf(messages: readonly HistoryMessage[], first: number): number {
   return end;
 }
 
-function packed(messages: readonly HistoryMessage[]): Pick<Segment, 'messages' | 'bounds' | 'body'> {
-  const seqs = messages.map(({ seq }) => seq);
-  const times = messages.map(({ time_ms }) => time_ms);
-  const arrivals = messages.map(({ arrived_ms = 0 }) => arrived_ms);
-  return {
-    messages: messages.length,
-    bounds: [
-      Math.min(...seqs),
-      Math.max(...seqs),
-      Math.min(...times),
-      Math.max(...times),
-      Math.min(...arrivals),
-      Math.max(...arrivals),
-    ],
-    body: packSegment(messages),
+/** Columns of a segment, with the lowest and highest number, time and place in the order of arrival. */
+function packed(messages: readonly HistoryMessage[]) {
+  const bounds = (of: (message: HistoryMessage) => number) => {
+    const values = messages.map(of);
+    return [Math.min(...values), Math.max(...values)] as const;
   };
+  const [lo_seq, hi_seq] = bounds(({ seq }) => seq);
+  const [lo_ms, hi_ms] = bounds(({ time_ms }) => time_ms);
+  const [arrived_lo_ms, arrived_hi_ms] = bounds(({ arrived_ms = 0 }) => arrived_ms);
+  const body = packSegment(messages);
+  const size = { messages: messages.length, bytes: body.length };
+  return { lo_seq, hi_seq, lo_ms, hi_ms, arrived_lo_ms, arrived_hi_ms, ...size, body };
 }
 
 export async function insertSegments(
@@ -288,36 +257,22 @@ export async function insertSegments(
   kit_id: string,
   segments: readonly Segment[],
 ): Promise<void> {
-  const rows = segments.map(({ id, class: its, day, epoch, misdated, messages, bounds, body }) => {
-    const [lo_seq, hi_seq, lo_ms, hi_ms, arrived_lo_ms, arrived_hi_ms] = bounds;
-    const between = { lo_seq, hi_seq, lo_ms, hi_ms, arrived_lo_ms, arrived_hi_ms };
-    const size = { messages, bytes: body.length, misdated: misdated ? 1 : 0 };
-    return { kit_id, id, class: its, day, epoch, ...between, ...size, body };
-  });
+  const rows = segments.map((segment) => ({ kit_id, ...segment, misdated: segment.misdated ? 1 : 0 }));
   await insertRows(queries, 'history', rows);
-}
-
-/** Messages that were added or erased, or their segment. */
-type Changed = Pick<Part, 'day' | 'misdated'> & (Pick<Part, 'messages'> | Pick<Segment, 'bounds'>);
-
-function loOf(changed: Changed): number {
-  return 'bounds' in changed
-    ? changed.bounds[2]
-    : Math.min(...changed.messages.map(({ time_ms }) => time_ms));
 }
 
 /** Notes the days to which messages were added, or from which some were erased: their figures have to be made again. */
 export async function noteChanged(
   queries: Queries,
   kit_id: string,
-  parts: readonly Changed[],
+  parts: readonly Pick<Segment, 'day' | 'misdated' | 'lo_ms'>[],
 ): Promise<void> {
   const byDay = Map.groupBy(
     parts.filter(({ misdated }) => !misdated),
     ({ day }) => day,
   );
   const changed = [...byDay].map(([day, some]) => {
-    return { kit_id, day, mark: 1, changed: 1, lo_ms: Math.min(...some.map(loOf)) };
+    return { kit_id, day, mark: 1, changed: 1, lo_ms: Math.min(...some.map(({ lo_ms }) => lo_ms)) };
   });
   const clauses = `ON CONFLICT (kit_id, day) DO UPDATE SET mark = history_changed.mark + 1, changed = 1,
     lo_ms = CASE WHEN history_changed.changed = 1 AND history_changed.lo_ms < excluded.lo_ms
@@ -363,20 +318,11 @@ async function knownOf(
   for (const row of rows) {
     if (!hasBetween(seqs, Number(row['lo_seq']), Number(row['hi_seq']))) continue;
     await turn();
-    for (const { seq, identity } of await identitiesIn(queries, kit_id, String(row['id'])))
-      if (hasBetween(seqs, seq, seq)) known.add(identity);
+    const body = await readBody(queries, kit_id, String(row['id']));
+    for (const { channel, epoch, seqs: its } of body ? await openSegment(body) : [])
+      for (const seq of its) if (hasBetween(seqs, seq, seq)) known.add(identityOf({ channel, epoch, seq }));
   }
   return known;
-}
-
-async function identitiesIn(queries: Queries, kit_id: string, id: string) {
-  const rows = await queries.all('SELECT body FROM history WHERE kit_id = ? AND id = ?', kit_id, id);
-  const groups = await Promise.all(rows.map(async (row) => openSegment(bodyOf(row))));
-  return groups
-    .flat()
-    .flatMap(({ channel, epoch, seqs }) =>
-      seqs.map((seq) => ({ seq, identity: identityOf({ channel, epoch, seq }) })),
-    );
 }
 
 /** Whether one of the numbers, which are in order, is between these, both included. */

@@ -2,7 +2,7 @@
  * Erases what was observed before a time, of an asset or of a whole kit: its history, figures, and alarms that wait for webhooks.
  * Newest values and tasks are the state of now, not history: they stay.
  */
-import { sql, type Database, type Queries } from '../sql/database.ts';
+import { clause, nothing, sql, type Database, type Queries } from '../sql/database.ts';
 import { compactKit, cut, insertSegments, noteChanged } from './compactor.ts';
 import { eraseLosses } from '../stored/losses.ts';
 import { erasureOf, isErased, observedOn, readTombstones, type Tombstones } from './erasure.ts';
@@ -45,15 +45,14 @@ export async function erase(
  * was asked for. Returns those that were cut.
  */
 export async function mendErasures(queries: Queries): Promise<readonly StoredErasure[]> {
-  const rows = await queries.all(
-    'UPDATE history_erased SET before_ms = erased_ms WHERE before_ms > erased_ms RETURNING *',
-  );
+  const rows = await sql(queries)`UPDATE history_erased SET before_ms = erased_ms
+    WHERE before_ms > erased_ms RETURNING *`;
   return rows.map(erasureOf);
 }
 
 /** With the row of the kit locked: commits and passes of the compactor either end before, or see the tombstone. */
 async function bury(queries: Queries, { kit_id, asset_id = '', before_ms }: Erasure, now_ms: number) {
-  await queries.all('UPDATE kits SET kit_id = kit_id WHERE kit_id = ?', kit_id);
+  await sql(queries)`UPDATE kits SET kit_id = kit_id WHERE kit_id = ${kit_id}`;
   await sql(queries)`INSERT INTO history_erased (kit_id, asset_id, before_ms, erased_ms)
     VALUES (${kit_id}, ${asset_id}, ${before_ms}, ${now_ms})
     ON CONFLICT (kit_id, asset_id) DO UPDATE SET
@@ -70,7 +69,7 @@ interface Round {
 
 /** Divides what had landed when this began; others may divide it meanwhile. */
 async function divideLanded(database: Database, kit_id: string, round: Round): Promise<void> {
-  const [newest] = await database.all('SELECT MAX(id) AS id FROM history_in WHERE kit_id = ?', kit_id);
+  const [newest] = await sql(database)`SELECT MAX(id) AS id FROM history_in WHERE kit_id = ${kit_id}`;
   if (typeof newest?.['id'] !== 'string') return;
   for (let left = rounds_max; left > 0; left -= 1) {
     const rows = await sql(database)`SELECT 1 AS here FROM history_in
@@ -107,7 +106,7 @@ async function eraseSegments(
         const part = { class: its, ...place, epoch: Number(row['epoch']) };
         if (messages.length > 0)
           await insertSegments(queries, kit_id, await cut({ ...part, messages }, now_ms));
-        await noteChanged(queries, kit_id, [{ ...part, messages: all }]);
+        await noteChanged(queries, kit_id, [{ ...place, lo_ms: Number(row['lo_ms']) }]);
       }
     });
     after = String(rows.at(-1)?.['id']);
@@ -116,22 +115,14 @@ async function eraseSegments(
 
 /** Figures of the days that are erased in part are made again from what is left. */
 async function eraseFigures(queries: Queries, { kit_id, asset_id, before_ms }: Erasure): Promise<void> {
-  await queries.all(
-    'DELETE FROM history_days WHERE kit_id = ? AND day <= ? AND channel LIKE ?',
-    kit_id,
-    dayOf(before_ms),
-    asset_id === undefined ? '%' : `feed/${asset_id}/%`,
-  );
+  const channels = asset_id === undefined ? '%' : `feed/${asset_id}/%`;
+  await sql(queries)`DELETE FROM history_days WHERE kit_id = ${kit_id} AND day <= ${dayOf(before_ms)}
+    AND channel LIKE ${channels}`;
 }
 
 /** The newest values of removed assets, which are shown nowhere: no erasure takes those of an asset that is there. */
 async function eraseRemoved(queries: Queries, { kit_id, asset_id, before_ms }: Erasure): Promise<void> {
-  await queries.all(
-    `DELETE FROM feeds WHERE kit_id = ? AND time_ms < ? ${asset_id === undefined ? '' : 'AND asset_id = ?'}
-       AND asset_id IN (SELECT asset_id FROM assets WHERE kit_id = ? AND gone = 1)`,
-    kit_id,
-    before_ms,
-    ...(asset_id === undefined ? [] : [asset_id]),
-    kit_id,
-  );
+  const of_asset = asset_id === undefined ? nothing : clause`AND asset_id = ${asset_id}`;
+  await sql(queries)`DELETE FROM feeds WHERE kit_id = ${kit_id} AND time_ms < ${before_ms} ${of_asset}
+    AND asset_id IN (SELECT asset_id FROM assets WHERE kit_id = ${kit_id} AND gone = 1)`;
 }

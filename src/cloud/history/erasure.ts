@@ -1,7 +1,7 @@
 /** What was erased of a history: messages of a kit or an asset that were observed before a time, also messages that arrive later. */
 import { readChannel } from '../../contract/topics.ts';
-import type { Queries, Row } from '../sql/database.ts';
-import { inPortions, places } from '../sql/many-rows.ts';
+import { clause, listed, nothing, sql, type Queries, type Row } from '../sql/database.ts';
+import { inPortions } from '../sql/many-rows.ts';
 import type { HistoryMessage } from './message.ts';
 import { isMisdated } from './retention.ts';
 import type { ErasureQuery, StoredErasure } from '../stored/stored.ts';
@@ -15,12 +15,9 @@ export async function readErasures(
   queries: Queries,
   { kit_id, after, limit }: ErasureQuery,
 ): Promise<readonly StoredErasure[]> {
-  const rows = await queries.all(
-    `SELECT * FROM history_erased WHERE kit_id = ? ${after === undefined ? '' : 'AND asset_id > ?'} ORDER BY asset_id LIMIT ?`,
-    kit_id,
-    ...(after === undefined ? [] : [after]),
-    limit,
-  );
+  const behind = after === undefined ? nothing : clause`AND asset_id > ${after}`;
+  const rows = await sql(queries)`SELECT * FROM history_erased WHERE kit_id = ${kit_id} ${behind}
+    ORDER BY asset_id LIMIT ${limit}`;
   return rows.map(erasureOf);
 }
 
@@ -35,20 +32,39 @@ export function erasureOf(row: Row): StoredErasure {
 }
 
 export async function readTombstones(queries: Queries, kit_id: string): Promise<Tombstones> {
-  const rows = await queries.all('SELECT asset_id, before_ms FROM history_erased WHERE kit_id = ?', kit_id);
-  return new Map(rows.map((row) => [String(row['asset_id']), Number(row['before_ms'])]));
+  return (await readTombstonesOf(queries, [kit_id]))(kit_id);
 }
 
-/** `observed_ms`: of `observedMs` or `observedOn`. */
+/** What was erased of these kits. */
+export async function readTombstonesOf(
+  queries: Queries,
+  kit_ids: Iterable<string>,
+): Promise<(kit_id: string) => Tombstones> {
+  const rows = await inPortions(
+    [...new Set(kit_ids)],
+    async (some) => sql(queries)`SELECT kit_id, asset_id, before_ms FROM history_erased
+      WHERE kit_id IN (VALUES ${listed(some.map((kit_id) => clause`(${kit_id})`))})`,
+  );
+  const byKit = Map.groupBy(rows, (row) => String(row['kit_id']));
+  return (kit_id) =>
+    new Map(byKit.get(kit_id)?.map((row) => [String(row['asset_id']), Number(row['before_ms'])]));
+}
+
+/** `asset_id`: of what is about an asset; `observed_ms`: of `observedMs` or `observedOn`. */
+export function isBuried(
+  tombstones: Tombstones,
+  asset_id: string | null | undefined,
+  observed_ms: number,
+): boolean {
+  return ['', asset_id ?? ''].some((id) => observed_ms < (tombstones.get(id) ?? 0));
+}
+
 export function isErased(
   tombstones: Tombstones,
   message: Pick<HistoryMessage, 'channel' | 'data'>,
   observed_ms: number,
 ): boolean {
-  if (tombstones.size === 0) return false;
-  if (observed_ms < (tombstones.get('') ?? 0)) return true;
-  const asset_id = assetOf(message);
-  return asset_id !== undefined && observed_ms < (tombstones.get(asset_id) ?? 0);
+  return tombstones.size > 0 && isBuried(tombstones, assetOf(message), observed_ms);
 }
 
 /**
@@ -65,37 +81,6 @@ export function observedOn(
   { misdated, day }: { readonly misdated: boolean; readonly day: number },
 ): number {
   return misdated ? (day + 1) * day_ms - 1 : time_ms;
-}
-
-/** Times before which kits and assets were erased, by both ids. */
-export type Erased = ReadonlyMap<string, number>;
-
-/** Something observed of a kit, or of one of its assets. */
-interface Observed {
-  readonly kit_id: string;
-  readonly asset_id: string | null;
-  /** Of `observedMs`. */
-  readonly observed_ms: number;
-}
-
-/** What was erased of these kits. */
-export async function readErased(queries: Queries, kit_ids: Iterable<string>): Promise<Erased> {
-  const rows = await inPortions([...new Set(kit_ids)], async (some) =>
-    queries.all(
-      `SELECT kit_id, asset_id, before_ms FROM history_erased WHERE kit_id IN (VALUES ${places(some, '(?)')})`,
-      ...some,
-    ),
-  );
-  return new Map(rows.map((row) => [keyOf(row['kit_id'], row['asset_id']), Number(row['before_ms'])]));
-}
-
-/** What was observed then is erased, whenever it arrives. */
-export function isOfErased(erased: Erased, { kit_id, asset_id, observed_ms }: Observed): boolean {
-  return ['', asset_id ?? ''].some((id) => observed_ms < (erased.get(keyOf(kit_id, id)) ?? 0));
-}
-
-function keyOf(kit_id: unknown, asset_id: unknown): string {
-  return `${String(kit_id)} ${String(asset_id)}`;
 }
 
 /** The asset that the message is about. */

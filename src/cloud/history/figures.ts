@@ -255,15 +255,9 @@ class Superseded extends Error {}
 async function figuresOf(database: Database, kit_id: string, day: number) {
   const figures: DayFigures = new Map();
   let to_ms = day * day_ms;
-  for (let after: string | undefined; ;) {
-    const rows = await database.all(
-      `SELECT id, hi_ms, body FROM history WHERE kit_id = ? AND day = ? AND misdated = 0 AND class <> 'event'
-         ${after === undefined ? '' : 'AND id > ?'} ORDER BY id LIMIT ?`,
-      kit_id,
-      day,
-      ...(after === undefined ? [] : [after]),
-      segments_at_once,
-    );
+  for (let after = ''; ;) {
+    const rows = await sql(database)`SELECT id, hi_ms, body FROM history WHERE kit_id = ${kit_id}
+      AND day = ${day} AND misdated = 0 AND class <> 'event' AND id > ${after} ORDER BY id LIMIT ${segments_at_once}`;
     for (const row of rows) {
       to_ms = Math.max(to_ms, Number(row['hi_ms']) + 1);
       for (const group of await openSegment(bodyOf(row))) {
@@ -271,7 +265,7 @@ async function figuresOf(database: Database, kit_id: string, day: number) {
         addGroup(figures, group);
       }
     }
-    after = rows.length === segments_at_once ? String(rows.at(-1)?.['id']) : undefined;
-    if (after === undefined) return { figures, to_ms };
+    if (rows.length < segments_at_once) return { figures, to_ms };
+    after = String(rows.at(-1)?.['id']);
   }
 }

@@ -1,4 +1,5 @@
 /** The history on an SQL database: it moves bodies and knows their bounds, and `reading/` reads them. */
+import { z } from 'zod';
 import { json } from '../../contract/json.ts';
 import { readChannel } from '../../contract/topics.ts';
 import { compactKit, waitingKit } from './compactor.ts';
@@ -6,14 +7,15 @@ import { erase, mendErasures, type EraseMessages } from './erase.ts';
 import { readErasures, readTombstones } from './erasure.ts';
 import { rollUpDay } from './figures.ts';
 import { type Hole, holeOf, holes_max } from './holes.ts';
-import { landUnnumbered } from './landing.ts';
+import { landUnnumbered, readLanded } from './landing.ts';
 import { history_classes, type HistoryClass, type HistoryMessage } from './message.ts';
 import { type Retention, storedRetention } from './retention.ts';
-import { bodyOf } from './segment.ts';
 import { type KitRecord, readRecord, readSince, since_name, writeRecord } from './record.ts';
+import { readBody } from './segment.ts';
 import { limitLanded, trim } from './trim.ts';
 import type { Message, Reception } from '../read-message.ts';
-import { sql, type Queries, type Row } from '../sql/database.ts';
+import { number, numberOrNull, text } from '../sql/columns.ts';
+import { clause, isEach, listed, nothing, raw, sql, type Queries } from '../sql/database.ts';
 import type { Change, Committed, StoreContext, Erasure, ErasureQuery } from '../stored/stored.ts';
 
 /** Rows of a kit that landed; what is more is divided before anybody reads so far. */
@@ -24,7 +26,7 @@ const arrived_segments_max = 1_000;
 const retention_name = 'history_retention';
 /** Row of `service`: the replica that keeps the history in order, and until when by the clock of the server. */
 const leader_name = 'history_leader';
-const server_ms = 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)';
+const server_ms = raw('CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)');
 
 export interface SegmentQuery {
   readonly kit_id: string;
@@ -39,24 +41,26 @@ export interface SegmentQuery {
   readonly limit: number;
 }
 
-export interface StoredSegment {
-  readonly id: string;
-  readonly lo_ms: number;
-  readonly hi_ms: number;
-  readonly messages: number;
+const body = z.instanceof(Uint8Array);
+const segmentRow = z.object({
+  id: text,
+  lo_ms: number,
+  hi_ms: number,
+  messages: number,
   /** Its times are no times of observation: left out of series and tracks. */
-  readonly misdated: boolean;
+  misdated: number.transform((is) => is === 1),
   /** Days since 1970 of the observation; of the arrival when `misdated`. */
-  readonly day: number;
-  readonly body: Uint8Array;
-}
+  day: number,
+  body,
+});
+export type StoredSegment = Readonly<z.output<typeof segmentRow>>;
 
-/** Where a segment is in the order of arrival. */
-export interface ArrivedSegment {
-  readonly id: string;
-  /** Of its first message. */
-  readonly arrived_lo_ms: number;
-}
+/** Where a segment is in the order of arrival: `arrived_lo_ms` is of its first message. */
+const arrivedRow = z.object({ id: text, arrived_lo_ms: number });
+
+/** What a commit brought. */
+const landedRow = z.object({ landed_ms: number, arrived_ms: number, body });
+export type StoredLanded = Readonly<z.output<typeof landedRow>>;
 
 /** What has landed after a place in the order of arrival. */
 export interface Arrivals {
@@ -68,35 +72,25 @@ export interface Arrivals {
 }
 
 export interface ArrivedSegments {
-  readonly segments: readonly ArrivedSegment[];
+  readonly segments: readonly Readonly<z.output<typeof arrivedRow>>[];
   /** Segments that begin behind it are not listed; undefined: all are. */
   readonly cut_ms: number | undefined;
 }
 
-/** What a commit brought. */
-export interface StoredLanded {
-  readonly landed_ms: number;
-  readonly arrived_ms: number;
-  readonly body: Uint8Array;
-}
-
 /** How much the history has of a kit. */
-export interface KitSize {
-  readonly kit_id: string;
-  readonly messages: number;
+const sizeRow = z.object({
+  kit_id: text,
+  messages: number,
   /** Of its segments; what has not been divided yet is not counted. */
-  readonly bytes: number;
+  bytes: number,
   /** Observation of the oldest and the newest message, milliseconds since 1970; null: none is divided yet. */
-  readonly lo_ms: number | null;
-  readonly hi_ms: number | null;
-}
+  lo_ms: numberOrNull,
+  hi_ms: numberOrNull,
+});
+export type KitSize = Readonly<z.output<typeof sizeRow>>;
 
-export interface StoredDay {
-  readonly day: number;
-  /** The figures cover the day up to this time. */
-  readonly to_ms: number;
-  readonly body: Uint8Array;
-}
+/** The figures cover the day up to `to_ms`. */
+const dayRow = z.object({ day: number, to_ms: number, body });
 
 export interface DayQuery {
   readonly kit_id: string;
@@ -119,7 +113,7 @@ export function arrivalReads({ database }: StoreContext) {
      * is given with the row of the kit locked, so that no commit can come before one that is seen.
      */
     async historyArrivals(kit_id: string, from_ms: number): Promise<Arrivals> {
-      const [kit] = await database.all('SELECT arrived_ms FROM kits WHERE kit_id = ?', kit_id);
+      const [kit] = await sql(database)`SELECT arrived_ms FROM kits WHERE kit_id = ${kit_id}`;
       const sizes = await sql(database)`SELECT arrived_ms, LENGTH(body) AS bytes
         FROM history_in WHERE kit_id = ${kit_id} AND arrived_ms >= ${from_ms}
         ORDER BY arrived_ms LIMIT ${landed_rows_max}`;
@@ -133,7 +127,7 @@ export function arrivalReads({ database }: StoreContext) {
       const to_ms = cut ? Math.min(end_ms, Number(cut['arrived_ms']) - 1) : end_ms;
       const rows = await sql(database)`SELECT landed_ms, arrived_ms, body
         FROM history_in WHERE kit_id = ${kit_id} AND arrived_ms BETWEEN ${from_ms} AND ${to_ms}`;
-      return { landed: rows.map(landedOf), to_ms, isCut: to_ms < end_ms };
+      return { landed: z.array(landedRow).parse(rows), to_ms, isCut: to_ms < end_ms };
     },
 
     /**
@@ -145,32 +139,21 @@ export function arrivalReads({ database }: StoreContext) {
       classes: readonly HistoryClass[],
       from_ms: number,
     ): Promise<ArrivedSegments> {
-      const rows = await database.all(
-        `WITH found AS (SELECT id, arrived_lo_ms FROM history
-             WHERE kit_id = ? AND class IN (${classes.map(() => '?').join(', ')}) AND arrived_hi_ms >= ?),
-           cut AS (SELECT arrived_lo_ms AS cut_ms FROM found ORDER BY arrived_lo_ms LIMIT 1 OFFSET ${arrived_segments_max})
-         SELECT id, arrived_lo_ms, (SELECT cut_ms FROM cut) AS cut_ms FROM found
-         WHERE arrived_lo_ms <= ? OR arrived_lo_ms <= COALESCE((SELECT cut_ms FROM cut), arrived_lo_ms) ORDER BY arrived_lo_ms, id`,
-        kit_id,
-        ...classes,
-        from_ms,
-        from_ms,
-      );
+      const rows = await sql(database)`WITH found AS (SELECT id, arrived_lo_ms FROM history
+          WHERE kit_id = ${kit_id} AND class IN (${listed(classes)}) AND arrived_hi_ms >= ${from_ms}),
+        cut AS (SELECT arrived_lo_ms AS cut_ms FROM found ORDER BY arrived_lo_ms
+          LIMIT 1 OFFSET ${arrived_segments_max})
+        SELECT id, arrived_lo_ms, (SELECT cut_ms FROM cut) AS cut_ms FROM found
+        WHERE arrived_lo_ms <= ${from_ms}
+          OR arrived_lo_ms <= COALESCE((SELECT cut_ms FROM cut), arrived_lo_ms) ORDER BY arrived_lo_ms, id`;
       const cut_ms = rows[0]?.['cut_ms'] ?? undefined;
       return {
-        segments: rows.map((row) => ({
-          id: String(row['id']),
-          arrived_lo_ms: Number(row['arrived_lo_ms']),
-        })),
+        segments: z.array(arrivedRow).parse(rows),
         cut_ms: cut_ms === undefined ? undefined : Math.max(Number(cut_ms), from_ms),
       };
     },
 
-    /** Undefined: it was joined with others meanwhile, or deleted. */
-    async historySegment(kit_id: string, id: string): Promise<Uint8Array | undefined> {
-      const [row] = await database.all('SELECT body FROM history WHERE kit_id = ? AND id = ?', kit_id, id);
-      return row && bodyOf(row);
-    },
+    historySegment: async (kit_id: string, id: string) => readBody(database, kit_id, id),
   };
 }
 
@@ -178,33 +161,22 @@ export function arrivalReads({ database }: StoreContext) {
 export function historyReads({ database }: StoreContext) {
   return {
     /** Segments that may hold an answer, in order. */
-    async historySegments({
-      kit_id,
-      classes,
-      from_ms,
-      to_ms,
-      order,
-      after,
-      limit,
-    }: SegmentQuery): Promise<readonly StoredSegment[]> {
-      const [edge, compare, direction] = order === 'asc' ? ['lo_ms', '>', 'ASC'] : ['hi_ms', '<', 'DESC'];
-      const rows = await database.all(
-        `SELECT id, lo_ms, hi_ms, messages, misdated, day, body FROM history
-         WHERE kit_id = ? AND class IN (${classes.map(() => '?').join(', ')}) AND lo_ms < ? AND hi_ms >= ?
-           ${after ? `AND (${edge}, id) ${compare} (?, ?)` : ''}
-         ORDER BY ${edge} ${direction}, id ${direction} LIMIT ?`,
-        kit_id,
-        ...classes,
-        to_ms,
-        from_ms,
-        ...(after ? [after.ms, after.id] : []),
-        limit,
-      );
-      return rows.map(segmentOf);
+    async historySegments(asked: SegmentQuery): Promise<readonly StoredSegment[]> {
+      const { kit_id, classes, from_ms, to_ms, order, after, limit } = asked;
+      const edge = raw(order === 'asc' ? 'lo_ms' : 'hi_ms');
+      const [compare, direction] = order === 'asc' ? [raw('>'), raw('ASC')] : [raw('<'), raw('DESC')];
+      const behind = after ? clause`AND (${edge}, id) ${compare} (${after.ms}, ${after.id})` : nothing;
+      const rows = await sql(database)`SELECT id, lo_ms, hi_ms, messages, misdated, day, body FROM history
+        WHERE kit_id = ${kit_id} AND class IN (${listed(classes)}) AND lo_ms < ${to_ms} AND hi_ms >= ${from_ms}
+          ${behind} ORDER BY ${edge} ${direction}, id ${direction} LIMIT ${limit}`;
+      return z.array(segmentRow).parse(rows);
     },
 
     /** Bodies that are not divided yet. Read them before the segments: then nothing is missed, and some may be in both. */
-    historyLanded: async (kit_id: string) => readLanded(database, kit_id),
+    historyLanded: async (kit_id: string) => {
+      const most = { rows: landed_rows_max, bytes: landed_bytes_max };
+      return z.array(landedRow).parse(await readLanded(database, kit_id, most));
+    },
 
     /** What is erased: what has landed since still holds it until it is divided. */
     historyErased: async (kit_id: string) => readTombstones(database, kit_id),
@@ -212,19 +184,16 @@ export function historyReads({ database }: StoreContext) {
     /** Whether the kit has, or had, this asset; of one that was removed here, only messages may be left. */
     async historyKnows(kit_id: string, asset_id: string): Promise<boolean> {
       const known = ['assets', 'partner_sync', 'feeds', 'tasks'].map(
-        (table) => `SELECT 1 AS here FROM ${table} WHERE kit_id = ? AND asset_id = ?`,
+        (table) => clause`SELECT 1 AS here FROM ${raw(table)} WHERE ${isEach({ kit_id, asset_id })}`,
       );
-      const rows = await database.all(
-        `SELECT here FROM (${known.join(' UNION ALL ')}) AS known LIMIT 1`,
-        ...known.flatMap(() => [kit_id, asset_id]),
-      );
+      const rows = await sql(database)`SELECT here FROM (${listed(known, ' UNION ALL ')}) AS known LIMIT 1`;
       return rows.length > 0;
     },
 
     historyErasures: async (query: ErasureQuery) => readErasures(database, query),
 
     /** Figures of a feed that are up to date. */
-    async historyDays({ kit_id, channel, from_day, to_day }: DayQuery): Promise<readonly StoredDay[]> {
+    async historyDays({ kit_id, channel, from_day, to_day }: DayQuery) {
       const rows = await sql(database)`SELECT history_days.day, history_days.body,
           CASE WHEN changed = 1 AND lo_ms < to_ms THEN lo_ms ELSE to_ms END AS to_ms
         FROM history_days
@@ -232,7 +201,7 @@ export function historyReads({ database }: StoreContext) {
           AND history_changed.day = history_days.day
         WHERE history_days.kit_id = ${kit_id} AND channel = ${channel}
           AND history_days.day BETWEEN ${from_day} AND ${to_day} ORDER BY history_days.day`;
-      return rows.map((row) => ({ day: Number(row['day']), to_ms: Number(row['to_ms']), body: bodyOf(row) }));
+      return z.array(dayRow).parse(rows);
     },
 
     /** By epoch, newest first: one more than `holes_max` where there are more. */
@@ -259,13 +228,12 @@ export function historyReads({ database }: StoreContext) {
 
     /** Of every kit with history, by id. */
     async historySizes(): Promise<readonly KitSize[]> {
-      const rows = await database.all(
-        `SELECT kits.kit_id, kits.landed, divided.messages, divided.bytes, divided.lo_ms, divided.hi_ms FROM kits
-         LEFT JOIN (SELECT kit_id, SUM(messages) AS messages, SUM(bytes) AS bytes, MIN(lo_ms) AS lo_ms, MAX(hi_ms) AS hi_ms
-           FROM history GROUP BY kit_id) AS divided ON divided.kit_id = kits.kit_id
-         WHERE kits.landed > 0 OR divided.messages > 0 ORDER BY kits.kit_id`,
-      );
-      return rows.map(sizeOf);
+      const rows = await sql(database)`SELECT kits.kit_id, lo_ms, hi_ms, COALESCE(bytes, 0) AS bytes,
+          kits.landed + COALESCE(messages, 0) AS messages
+        FROM kits LEFT JOIN (SELECT kit_id, SUM(messages) AS messages, SUM(bytes) AS bytes, MIN(lo_ms) AS lo_ms,
+          MAX(hi_ms) AS hi_ms FROM history GROUP BY kit_id) AS divided ON divided.kit_id = kits.kit_id
+        WHERE kits.landed > 0 OR messages > 0 ORDER BY kits.kit_id`;
+      return z.array(sizeRow).parse(rows);
     },
   };
 }
@@ -287,7 +255,7 @@ export function historyUpkeep({ database, announce, replica_id, commit, eraseMes
 
     /** What a client has set; undefined: the configuration counts. */
     async historyRetention(): Promise<Retention | undefined> {
-      const [row] = await database.all('SELECT value FROM service WHERE name = ?', retention_name);
+      const [row] = await sql(database)`SELECT value FROM service WHERE name = ${retention_name}`;
       return row && storedRetention.parse(JSON.parse(String(row['value'])));
     },
 
@@ -356,64 +324,15 @@ export function historyUpkeep({ database, announce, replica_id, commit, eraseMes
     async leadHistory(lease_ms: number): Promise<boolean> {
       // A database without replicas has one process.
       if (replica_id === undefined) return true;
-      const until_ms = `CAST(split_part(service.value, ' ', 2) AS BIGINT)`;
-      const rows = await database.all(
-        `INSERT INTO service (name, value) VALUES (?, CAST(? AS TEXT) || ' ' || CAST(${server_ms} + CAST(? AS BIGINT) AS TEXT))
-         ON CONFLICT (name) DO UPDATE SET value = excluded.value
-           WHERE split_part(service.value, ' ', 1) = CAST(? AS TEXT)
-             OR ${until_ms} NOT BETWEEN ${server_ms} AND ${server_ms} + CAST(? AS BIGINT)
-         RETURNING name`,
-        leader_name,
-        replica_id,
-        lease_ms,
-        replica_id,
-        lease_ms,
-      );
+      const until_ms = raw(`CAST(split_part(service.value, ' ', 2) AS BIGINT)`);
+      const rows = await sql(database)`INSERT INTO service (name, value) VALUES (${leader_name},
+          CAST(${replica_id} AS TEXT) || ' ' || CAST(${server_ms} + CAST(${lease_ms} AS BIGINT) AS TEXT))
+        ON CONFLICT (name) DO UPDATE SET value = excluded.value
+          WHERE split_part(service.value, ' ', 1) = CAST(${replica_id} AS TEXT)
+            OR ${until_ms} NOT BETWEEN ${server_ms} AND ${server_ms} + CAST(${lease_ms} AS BIGINT)
+        RETURNING name`;
       return rows.length > 0;
     },
-  };
-}
-
-async function readLanded(queries: Queries, kit_id: string): Promise<readonly StoredLanded[]> {
-  const sizes = await sql(queries)`SELECT id, LENGTH(body) AS bytes FROM history_in
-    WHERE kit_id = ${kit_id} ORDER BY id LIMIT ${landed_rows_max}`;
-  let bytes = 0;
-  const beyond = sizes.findIndex((row) => (bytes += Number(row['bytes'])) > landed_bytes_max);
-  const last = beyond < 1 ? sizes.at(beyond) : sizes[beyond - 1];
-  if (!last) return [];
-  const rows = await sql(queries)`SELECT landed_ms, arrived_ms, body FROM history_in
-    WHERE kit_id = ${kit_id} AND id <= ${String(last['id'])} ORDER BY id`;
-  return rows.map(landedOf);
-}
-
-function landedOf(row: Row): StoredLanded {
-  return {
-    landed_ms: Number(row['landed_ms']),
-    arrived_ms: Number(row['arrived_ms']),
-    body: bodyOf(row),
-  };
-}
-
-function segmentOf(row: Row): StoredSegment {
-  return {
-    id: String(row['id']),
-    lo_ms: Number(row['lo_ms']),
-    hi_ms: Number(row['hi_ms']),
-    messages: Number(row['messages']),
-    misdated: Number(row['misdated']) === 1,
-    day: Number(row['day']),
-    body: bodyOf(row),
-  };
-}
-
-function sizeOf(row: Row): KitSize {
-  const { kit_id, landed, messages, bytes, lo_ms, hi_ms } = row;
-  return {
-    kit_id: String(kit_id),
-    messages: Number(messages ?? 0) + Number(landed),
-    bytes: Number(bytes ?? 0),
-    lo_ms: lo_ms === null ? null : Number(lo_ms),
-    hi_ms: hi_ms === null ? null : Number(hi_ms),
   };
 }
 

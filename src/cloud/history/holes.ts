@@ -1,22 +1,25 @@
 /** What kits reported as dropped: why a number is missing from the history. */
+import { z } from 'zod';
 import type { DropReport } from '../../contract/drops.ts';
+import { number, text } from '../sql/columns.ts';
 import type { Queries, Row } from '../sql/database.ts';
 import { insertRows } from '../sql/many-rows.ts';
 
 /** Reports of one kit that are read, those of the newest epochs. */
 export const holes_max = 10_000;
 
-export interface Hole {
-  readonly epoch: number;
+const holeRow = z.object({
+  epoch: number,
   /** The dropped numbers lie between these, both included. */
-  readonly lo: number;
-  readonly hi: number;
-  readonly lane: string;
-  readonly reason: string;
+  lo: number,
+  hi: number,
+  lane: text,
+  reason: text,
   /** How many. */
-  readonly messages: number;
-  readonly reported_ms: number;
-}
+  messages: number,
+  reported_ms: number,
+});
+export type Hole = Readonly<z.output<typeof holeRow>>;
 
 interface Reported {
   readonly kit_id: string;
@@ -45,15 +48,6 @@ function joined({ drops }: DropReport): DropReport['drops'] {
   });
 }
 
-/** A row of `history_holes`. */
 export function holeOf(row: Row): Hole {
-  return {
-    epoch: Number(row['epoch']),
-    lo: Number(row['lo']),
-    hi: Number(row['hi']),
-    lane: String(row['lane']),
-    reason: String(row['reason']),
-    messages: Number(row['messages']),
-    reported_ms: Number(row['reported_ms']),
-  };
+  return holeRow.parse(row);
 }

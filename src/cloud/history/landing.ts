@@ -2,9 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Message } from '../read-message.ts';
 import type { StoredFeed } from '../stored/stored.ts';
-import type { Queries } from '../sql/database.ts';
+import { sql, type Queries, type Row } from '../sql/database.ts';
 import { insertRows } from '../sql/many-rows.ts';
-import { next_arrival } from '../stored/commit-rows.ts';
 import { packSegment } from './segment.ts';
 import { channelOf } from '../../contract/topics.ts';
 
@@ -50,6 +49,29 @@ export async function land(
   await insertRows(queries, 'history_in', rows);
 }
 
+interface Most {
+  readonly rows: number;
+  readonly bytes: number;
+  readonly messages?: number;
+}
+
+/** What landed first of a kit: up to the row that brings it to so many messages or bytes. */
+export async function readLanded(queries: Queries, kit_id: string, most: Most): Promise<readonly Row[]> {
+  const sizes = await sql(queries)`SELECT id, messages, LENGTH(body) AS bytes
+    FROM history_in WHERE kit_id = ${kit_id} ORDER BY id LIMIT ${most.rows}`;
+  const sum = { messages: 0, bytes: 0 };
+  const last = sizes.findIndex((row) => {
+    sum.messages += Number(row['messages']);
+    sum.bytes += Number(row['bytes']);
+    return sum.messages >= (most.messages ?? Infinity) || sum.bytes >= most.bytes;
+  });
+  const to = sizes.at(last);
+  if (!to) return [];
+  return sql(queries)`SELECT id, landed_ms, arrived_ms, messages, body FROM history_in
+    WHERE kit_id = ${kit_id} AND id BETWEEN ${String(sizes[0]?.['id'])} AND ${String(to['id'])}
+    ORDER BY id LIMIT ${most.rows}`;
+}
+
 /** How many messages `land` stores. */
 export function sizeOf({ messages, batches }: Landing): number {
   return batches.reduce((sum, batch) => sum + batch.messages.length, messages.length);
@@ -79,16 +101,13 @@ export async function landFixes(queries: Queries, { kit_id, fixes, now_ms }: Pus
 
 /** Stores messages whose numbers no commit counts. */
 export async function landUnnumbered(queries: Queries, landing: Landing, now_ms: number): Promise<void> {
-  const [kit] = await queries.all(
-    `UPDATE kits SET landed_ms = CASE WHEN landed > 0 THEN landed_ms ELSE CAST(? AS BIGINT) END, landed = landed + CAST(? AS BIGINT),
-       arrived_ms = ${next_arrival}
-     WHERE kit_id = ? RETURNING arrived_ms`,
-    now_ms,
-    sizeOf(landing),
-    now_ms,
-    now_ms,
-    landing.kit_id,
-  );
+  // Greater than that of any commit before: two replicas may have different clocks, and a millisecond several commits.
+  const [kit] = await sql(queries)`UPDATE kits SET
+      landed_ms = CASE WHEN landed > 0 THEN landed_ms ELSE CAST(${now_ms} AS BIGINT) END,
+      landed = landed + CAST(${sizeOf(landing)} AS BIGINT),
+      arrived_ms = CASE WHEN arrived_ms >= CAST(${now_ms} AS BIGINT) THEN arrived_ms + 1
+        ELSE CAST(${now_ms} AS BIGINT) END
+    WHERE kit_id = ${landing.kit_id} RETURNING arrived_ms`;
   await land(queries, [{ ...landing, arrived_ms: Number(kit?.['arrived_ms'] ?? now_ms) }], now_ms);
 }
 

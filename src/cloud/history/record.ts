@@ -65,9 +65,32 @@ export async function writeRecord(
   await database.transaction(async (queries) => {
     await lockKits(queries, [kit_id]);
     if (record.since_ms !== null) await writeSince(queries, kit_id, record.since_ms);
-    await writeDropped(queries, kit_id, record.dropped);
-    await writeHoles(queries, kit_id, record.holes);
-    await writeErased(queries, kit_id, record.erased, now_ms);
+    const dropped = record.dropped.map(({ epoch, rows }) => ({ kit_id, epoch, ranges: '[]', dropped: rows }));
+    await insertRows(
+      queries,
+      'received',
+      dropped,
+      `ON CONFLICT (kit_id, epoch) DO UPDATE SET dropped =
+        CASE WHEN received.dropped > excluded.dropped THEN received.dropped ELSE excluded.dropped END`,
+    );
+    await insertRows(
+      queries,
+      'history_holes',
+      record.holes.map((hole) => ({ kit_id, ...hole })),
+      `ON CONFLICT (kit_id, epoch, lo, hi, lane, reason) DO UPDATE SET messages = CASE
+        WHEN history_holes.messages > excluded.messages THEN history_holes.messages ELSE excluded.messages END`,
+    );
+    const erased = record.erased.map(({ asset_id, before_ms }) => {
+      // An export of an earlier version may hold a bound that lies ahead.
+      return { kit_id, asset_id, before_ms: Math.min(before_ms, now_ms), erased_ms: now_ms };
+    });
+    await insertRows(
+      queries,
+      'history_erased',
+      erased,
+      `ON CONFLICT (kit_id, asset_id) DO UPDATE SET before_ms = CASE
+        WHEN history_erased.before_ms > excluded.before_ms THEN history_erased.before_ms ELSE excluded.before_ms END`,
+    );
   });
 }
 
@@ -76,35 +99,6 @@ async function writeSince(queries: Queries, kit_id: string, since_ms: number): P
   if (known_ms !== undefined && known_ms <= since_ms) return;
   await sql(queries)`INSERT INTO service (name, value) VALUES (${sinceName(kit_id)}, ${String(since_ms)})
     ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
-}
-
-async function writeDropped(queries: Queries, kit_id: string, dropped: KitRecord['dropped']): Promise<void> {
-  const rows = dropped.map(({ epoch, rows }) => ({ kit_id, epoch, ranges: '[]', dropped: rows }));
-  const clauses = `ON CONFLICT (kit_id, epoch) DO UPDATE SET dropped =
-    CASE WHEN received.dropped > excluded.dropped THEN received.dropped ELSE excluded.dropped END`;
-  await insertRows(queries, 'received', rows, clauses);
-}
-
-async function writeHoles(queries: Queries, kit_id: string, holes: readonly Hole[]): Promise<void> {
-  const rows = holes.map((hole) => ({ kit_id, ...hole }));
-  const clauses = `ON CONFLICT (kit_id, epoch, lo, hi, lane, reason) DO UPDATE SET messages =
-    CASE WHEN history_holes.messages > excluded.messages THEN history_holes.messages ELSE excluded.messages END`;
-  await insertRows(queries, 'history_holes', rows, clauses);
-}
-
-async function writeErased(
-  queries: Queries,
-  kit_id: string,
-  erased: KitRecord['erased'],
-  now_ms: number,
-): Promise<void> {
-  const rows = erased.map(({ asset_id, before_ms }) => {
-    // An export of an earlier version may hold a bound that lies ahead.
-    return { kit_id, asset_id, before_ms: Math.min(before_ms, now_ms), erased_ms: now_ms };
-  });
-  const clauses = `ON CONFLICT (kit_id, asset_id) DO UPDATE SET before_ms = CASE
-    WHEN history_erased.before_ms > excluded.before_ms THEN history_erased.before_ms ELSE excluded.before_ms END`;
-  await insertRows(queries, 'history_erased', rows, clauses);
 }
 
 /** Notes numbers as received, block by block. */

@@ -62,30 +62,20 @@ interface SettingStore {
 }
 
 /** What a client has set, or else the configuration. Read each time, since replicas share it. */
-export class RetentionSetting implements HistoryRetention {
-  readonly #store: SettingStore;
-  readonly #configured: Retention;
-
-  constructor(store: SettingStore, configured: Retention) {
-    this.#store = store;
-    this.#configured = configured;
-  }
-
-  async read(): Promise<RetentionInEffect> {
-    const set = await this.#store.historyRetention();
-    if (!set) return { retention: this.#configured, source: 'configuration' };
-    return { retention: { ...set, kit_bytes_max: this.#within(set.kit_bytes_max) }, source: 'api' };
-  }
-
-  async set(retention: Retention): Promise<RetentionInEffect> {
-    await this.#store.setHistoryRetention(retention);
-    return this.read();
-  }
-
-  /** The size that is configured is what the disk has room for: a client may only lower it. */
-  #within(bytes_max: number | undefined): number | undefined {
-    const { kit_bytes_max } = this.#configured;
-    if (bytes_max === undefined || kit_bytes_max === undefined) return bytes_max ?? kit_bytes_max;
-    return Math.min(bytes_max, kit_bytes_max);
-  }
+export function retentionSetting(store: SettingStore, configured: Retention): HistoryRetention {
+  const read = async (): Promise<RetentionInEffect> => {
+    const set = await store.historyRetention();
+    if (!set) return { retention: configured, source: 'configuration' };
+    // The size that is configured is what the disk has room for: a client may only lower it.
+    const sizes = [set, configured].flatMap(({ kit_bytes_max: bytes }) => bytes ?? []);
+    const kit_bytes_max = sizes.length === 0 ? undefined : Math.min(...sizes);
+    return { retention: { ...set, kit_bytes_max }, source: 'api' };
+  };
+  return {
+    read,
+    async set(retention) {
+      await store.setHistoryRetention(retention);
+      return read();
+    },
+  };
 }

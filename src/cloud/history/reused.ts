@@ -6,11 +6,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { channelOf, readChannel } from '../../contract/topics.ts';
 import type { Message, Refusal } from '../read-message.ts';
-import { sql, type Queries, type Row } from '../sql/database.ts';
+import { listed, sql, type Queries, type Row } from '../sql/database.ts';
 import { jsonOf } from '../stored/rows.ts';
 import { texts } from '../texts.ts';
 import { history_classes } from './message.ts';
-import { bodyOf, messagesOf } from './segment.ts';
+import { bodyOf, messagesOf, readBody } from './segment.ts';
 
 /** Duplicates of one epoch that are looked at: a number is hardly ever reused alone. */
 const looked_at_max = 16;
@@ -28,16 +28,9 @@ export async function findReused(
   const epoch = some[0]?.epoch;
   if (epoch === undefined) return [];
   const seqs = some.map(({ seq }) => seq);
-  const segments = await queries.all(
-    `SELECT id, lo_seq, hi_seq, lo_ms, hi_ms FROM history
-     WHERE kit_id = ? AND class IN (${history_classes.map(() => '?').join(', ')}) AND epoch = ? AND lo_seq <= ? AND hi_seq >= ?
-     LIMIT ${segments_max}`,
-    kit_id,
-    ...history_classes,
-    epoch,
-    Math.max(...seqs),
-    Math.min(...seqs),
-  );
+  const segments = await sql(queries)`SELECT id, lo_seq, hi_seq, lo_ms, hi_ms FROM history
+    WHERE kit_id = ${kit_id} AND class IN (${listed(history_classes)}) AND epoch = ${epoch}
+      AND lo_seq <= ${Math.max(...seqs)} AND hi_seq >= ${Math.min(...seqs)} LIMIT ${segments_max}`;
   const [landed] = await sql(queries)`SELECT MAX(landed_ms) AS last_ms
     FROM history_in WHERE kit_id = ${kit_id}`;
   const last_ms = Number(landed?.['last_ms'] ?? Number.POSITIVE_INFINITY);
@@ -57,10 +50,7 @@ export async function findReused(
 }
 
 /** Why a message is not stored that has the number of a stored one; undefined when they are copies of one. */
-export function refusalOf(
-  message: Message,
-  stored: Pick<Message, 'channel' | 'time_ms' | 'data'> | undefined,
-): Refusal | undefined {
+export function refusalOf(message: Message, stored: Stored | undefined): Refusal | undefined {
   if (!stored) return undefined;
   const { epoch, seq, time_ms } = message;
   const [channel, stored_channel] = [channelOf(message.channel), channelOf(stored.channel)];
@@ -75,25 +65,20 @@ function isBetween(value: number, row: Row, unit: 'seq' | 'ms'): boolean {
   return value >= Number(row[`lo_${unit}`]) && value <= Number(row[`hi_${unit}`]);
 }
 
+/** A message as it is stored, as far as another one is compared with it. */
+type Stored = Pick<Message, 'channel' | 'time_ms' | 'data'>;
+
 /** The stored messages of the epoch in these segments, and in what has landed, by number. */
 async function storedUnder(
   queries: Queries,
-  {
-    kit_id,
-    ids,
-    epoch,
-  }: { readonly kit_id: string; readonly ids: readonly string[]; readonly epoch: number },
-): Promise<ReadonlyMap<number, Pick<Message, 'channel' | 'time_ms' | 'data'>>> {
-  const divided = ids.map(async (id) =>
-    queries.all('SELECT body FROM history WHERE kit_id = ? AND id = ?', kit_id, id),
-  );
-  const landed = await queries.all(
-    `SELECT body FROM history_in WHERE kit_id = ? ORDER BY id DESC LIMIT ${landed_max}`,
-    kit_id,
-  );
-  const stored = new Map<number, Pick<Message, 'channel' | 'time_ms' | 'data'>>();
-  for (const row of [...(await Promise.all(divided)).flat(), ...landed]) {
-    for (const { channel: name, epoch: its, seq, time_ms, data } of await messagesOf(bodyOf(row))) {
+  { kit_id, ids, epoch }: { kit_id: string; ids: readonly string[]; epoch: number },
+): Promise<ReadonlyMap<number, Stored>> {
+  const divided = ids.map(async (id) => readBody(queries, kit_id, id));
+  const landed = await sql(queries)`SELECT body FROM history_in WHERE kit_id = ${kit_id}
+    ORDER BY id DESC LIMIT ${landed_max}`;
+  const stored = new Map<number, Stored>();
+  for (const body of [...(await Promise.all(divided)), ...landed.map(bodyOf)]) {
+    for (const { channel: name, epoch: its, seq, time_ms, data } of body ? await messagesOf(body) : []) {
       const channel = readChannel(name);
       if (its !== epoch || !channel || channel.kind === 'state') continue;
       stored.set(seq, { channel, time_ms, data: jsonOf.parse(data) });

@@ -11,7 +11,7 @@ import { finishBetween, Pace } from '../../contract/batch/steps.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import { readChannel } from '../../contract/topics.ts';
 import { turn } from '../../platform/time.ts';
-import type { Row } from '../sql/database.ts';
+import { sql, type Queries, type Row } from '../sql/database.ts';
 import type { HistoryMessage } from './message.ts';
 
 /** Below this, JSON is smaller than columns, and quicker. */
@@ -219,4 +219,14 @@ export function bodyOf(row: Row): Uint8Array {
   const body = row['body'];
   if (body instanceof Uint8Array) return body;
   throw new TypeError('a body of the history is not binary');
+}
+
+/** The body of a segment; undefined: it was joined with others meanwhile, or deleted. */
+export async function readBody(
+  queries: Queries,
+  kit_id: string,
+  id: string,
+): Promise<Uint8Array | undefined> {
+  const [row] = await sql(queries)`SELECT body FROM history WHERE kit_id = ${kit_id} AND id = ${id}`;
+  return row && bodyOf(row);
 }

@@ -1,5 +1,5 @@
 /** Deletes what is older than it is kept, or more than a kit may have. Each call deletes a portion, so that nothing waits for it. */
-import { sql, type Queries } from '../sql/database.ts';
+import { raw, sql, type Queries } from '../sql/database.ts';
 import { turn } from '../../platform/time.ts';
 import { dayOf, history_classes, type HistoryClass } from './message.ts';
 import type { Retention } from './retention.ts';
@@ -23,12 +23,9 @@ export async function trim(queries: Queries, retention: Retention, now_ms: numbe
   const before = today - retention.figures_days;
   for (const table of ['history_days', 'history_changed']) {
     await turn();
-    const key = table === 'history_days' ? 'kit_id, channel, day' : 'kit_id, day';
-    const rows = await queries.all(
-      `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE day < ? LIMIT ?) RETURNING day`,
-      before,
-      portion,
-    );
+    const [from, key] = [raw(table), raw(table === 'history_days' ? 'kit_id, channel, day' : 'kit_id, day')];
+    const rows = await sql(queries)`DELETE FROM ${from} WHERE (${key}) IN (SELECT ${key} FROM ${from}
+      WHERE day < ${before} LIMIT ${portion}) RETURNING day`;
     deleted += rows.length;
   }
   return retention.kit_bytes_max === undefined
@@ -54,7 +51,7 @@ async function trimKit(queries: Queries, kit_id: string, excess: number): Promis
       AND class = ${each} ORDER BY lo_ms LIMIT ${portion}`;
     for (const row of rows) {
       if (left <= 0) return deleted;
-      await queries.all('DELETE FROM history WHERE kit_id = ? AND id = ?', kit_id, String(row['id']));
+      await sql(queries)`DELETE FROM history WHERE kit_id = ${kit_id} AND id = ${String(row['id'])}`;
       left -= Number(row['bytes']);
       deleted += 1;
     }
@@ -64,14 +61,12 @@ async function trimKit(queries: Queries, kit_id: string, excess: number): Promis
 
 /** Deletes the rows that landed first until at most so many messages wait. Returns how many messages were deleted. */
 export async function limitLanded(queries: Queries, messages_max: number): Promise<number> {
-  const [sum] = await queries.all('SELECT SUM(messages) AS messages FROM history_in');
+  const [sum] = await sql(queries)`SELECT SUM(messages) AS messages FROM history_in`;
   let left = Number(sum?.['messages'] ?? 0) - messages_max;
   let deleted = 0;
   while (left > 0) {
-    const [row] = await queries.all(
-      `DELETE FROM history_in WHERE (kit_id, id) IN (SELECT kit_id, id FROM history_in ORDER BY id LIMIT 1)
-       RETURNING kit_id, messages`,
-    );
+    const [row] = await sql(queries)`DELETE FROM history_in WHERE (kit_id, id) IN
+      (SELECT kit_id, id FROM history_in ORDER BY id LIMIT 1) RETURNING kit_id, messages`;
     if (!row) break;
     const messages = Number(row['messages']);
     await sql(queries)`UPDATE kits SET landed = landed - ${messages} WHERE kit_id = ${String(row['kit_id'])}`;

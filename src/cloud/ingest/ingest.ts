@@ -16,23 +16,17 @@ const window_ms = 600_000;
  * Logs what is refused or ignored: a line for each kind at once, and one with the count of those that follow within ten minutes. The
  * counts are logged at the end of the window, or when the signal aborts.
  */
-class RefusalLog {
-  readonly #log: Pick<ServiceLog, 'warn'>;
-  readonly #repeats = new Repeats(window_ms);
-
-  constructor(log: Pick<ServiceLog, 'warn'>, signal: AbortSignal) {
-    this.#log = log;
-    signal.addEventListener('abort', () => this.#repeats.flush(), { once: true });
-  }
-
-  note(sentence: string, { kit_id, count, ...about }: News & { readonly kit_id: string }): void {
+function refusalLog({ log, signal }: Pick<IngestParts, 'log' | 'signal'>) {
+  const repeats = new Repeats(window_ms);
+  signal.addEventListener('abort', () => repeats.flush(), { once: true });
+  return (sentence: string, { kit_id, count, ...about }: News & { readonly kit_id: string }): void => {
     const { what: channel, reason } = about;
     const facts = { kit_id, channel, ...(reason !== '' && { reason }) };
     const summarize = (repeated: number): void =>
-      this.#log.warn({ ...facts, ...(repeated > 0 && { repeated }) }, sentence);
+      log.warn({ ...facts, ...(repeated > 0 && { repeated }) }, sentence);
     const text = `${kit_id} ${sentence} ${kindOf(about)}`;
-    if (this.#repeats.admits([{ text, max: 1, count, summarize }])) summarize(count - 1);
-  }
+    if (repeats.admits([{ text, max: 1, count, summarize }])) summarize(count - 1);
+  };
 }
 
 /** Receptions of one transaction. */
@@ -80,13 +74,13 @@ export class Ingest {
   readonly #onRoom: (() => void)[] = [];
   #running: Promise<void> | undefined;
   #runningHeld: Promise<void> | undefined;
-  readonly #refusals: RefusalLog;
+  readonly #noteRefusal: ReturnType<typeof refusalLog>;
   #isFailing = false;
   #asked_ms: number | undefined;
 
   constructor(parts: IngestParts) {
     this.#parts = parts;
-    this.#refusals = new RefusalLog(parts.log, parts.signal);
+    this.#noteRefusal = refusalLog(parts);
     const end = (): void => {
       for (const notify of this.#onRoom.splice(0)) notify();
     };
@@ -105,7 +99,7 @@ export class Ingest {
   async take(reception: Reception): Promise<void> {
     const { kit_id, unknown: what } = reception;
     if (what !== undefined)
-      this.#refusals.note(texts.log_topic_unknown, { kit_id, what, reason: '', count: 1 });
+      this.#noteRefusal(texts.log_topic_unknown, { kit_id, what, reason: '', count: 1 });
     if (this.#count >= waiting_max) {
       if (this.#turned_away === 0) this.#parts.log.error({ waiting: this.#count }, texts.log_turned_away);
       this.#turned_away += reception.messages.length;
@@ -267,7 +261,7 @@ export class Ingest {
       const committed = await store.commit(receptions, Date.now());
       if (this.#isFailing) log.info({}, texts.log_writes_restored);
       this.#isFailing = false;
-      for (const each of committed.refused) this.#refusals.note(texts.log_message_invalid, each);
+      for (const each of committed.refused) this.#noteRefusal(texts.log_message_invalid, each);
       changes.publish(committed.changes);
       onCommitted(committed);
     } catch (error) {

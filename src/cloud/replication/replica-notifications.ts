@@ -41,11 +41,8 @@ const alarms_resent = 1_000;
 const ids = { kit_id: z.string(), asset_id: z.string() };
 /** A change in short form: the receiver reads the rest from the database, except for small messages, which are included. */
 const news = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('kit'), kit_id: ids.kit_id }),
-  z.object({ kind: z.literal('kit_gone'), kit_id: ids.kit_id }),
-  z.object({ kind: z.literal('asset'), ...ids }),
-  z.object({ kind: z.literal('commands'), ...ids }),
-  z.object({ kind: z.literal('asset_gone'), ...ids }),
+  z.object({ kind: z.enum(['kit', 'kit_gone']), kit_id: ids.kit_id }),
+  z.object({ kind: z.enum(['asset', 'commands', 'asset_gone']), ...ids }),
   z.object({ kind: z.literal('task'), kit_id: ids.kit_id, task_id: z.string() }),
   z.object({ kind: z.literal('alarm'), kit_id: ids.kit_id, alarm_id: z.string() }),
   z.object({ kind: z.literal('file'), kit_id: ids.kit_id, file_id: z.string() }),

@@ -113,19 +113,15 @@ function addressWith(url: string, password: string | undefined): string {
   return `${url}${url.includes('?') ? '&' : '?'}password=${encodeURIComponent(password)}`;
 }
 
-/** A connection for one piece of work. */
-interface Held {
-  readonly client: PoolClient;
-  /** Returns the connection; closes it when its state is unknown. */
-  readonly release: (isUnknown?: boolean) => void;
-}
+/** Lends a connection to the work, and closes it after an error that leaves its state unknown. */
+type Lend = <T>(work: (client: PoolClient) => Promise<T>, isKnown: (error: unknown) => boolean) => Promise<T>;
 
 interface Servers {
   readonly pool: Pool;
   /** For storing what kits sent: it has reserved connections, so that it does not wait for other work. */
-  readonly connectAhead: () => Promise<Held>;
+  readonly lendAhead: Lend;
   /** For all other work, which shares the rest. */
-  readonly connect: () => Promise<Held>;
+  readonly lend: Lend;
   /** Runs it on a connection; where the server failed, the following connections use the next one. */
   readonly run: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -154,37 +150,32 @@ function serversOf(options: PostgresOptions, schema: Schema): Servers {
       throw asOurs(error);
     }
   };
-  const connectAhead = async (): Promise<Held> => {
+  const connect = async (): Promise<PoolClient> => {
     for (let left = addresses.count - 1; ; left -= 1) {
       try {
-        const client = await run(async () => pool.connect());
-        return { client, release: (isUnknown = false) => client.release(isUnknown) };
+        return await run(async () => pool.connect());
       } catch (error) {
         if (left === 0) throw error;
       }
+    }
+  };
+  const lendAhead: Lend = async (work, isKnown) => {
+    const client = await connect();
+    try {
+      const value = await work(client);
+      client.release();
+      return value;
+    } catch (error) {
+      client.release(!isKnown(error));
+      throw error;
     }
   };
   const slots = new Semaphore(connections_max - connections_ahead, {
     wait_max_ms: slot_wait_ms,
     refusal: () => new StorageBusy(texts.database_busy),
   });
-  const connect = async (): Promise<Held> => {
-    const leave = await slots.take();
-    try {
-      const { client, release } = await connectAhead();
-      return {
-        client,
-        release: (isUnknown) => {
-          release(isUnknown);
-          leave();
-        },
-      };
-    } catch (error) {
-      leave();
-      throw error;
-    }
-  };
-  return { pool, connectAhead, connect, run };
+  const lend: Lend = async (...asked) => slots.run(async () => lendAhead(...asked));
+  return { pool, lendAhead, lend, run };
 }
 
 interface Opening {
@@ -199,7 +190,7 @@ export async function openPostgres(
   options: PostgresOptions,
   { prepares = true, upgrade = 'alone', schema = ours }: Opening = {},
 ): Promise<Database> {
-  const { pool, connectAhead, connect, run } = serversOf(options, schema);
+  const { pool, lendAhead, lend, run } = serversOf(options, schema);
   const statements = new Statements();
   const ask = async (client: PoolClient, sql: string, values: readonly SqlValue[]) =>
     run(async () => {
@@ -213,27 +204,20 @@ export async function openPostgres(
     });
   const commit: Connecting['commit'] = async (client) =>
     run(async () => (await client.query(statements.of('COMMIT'))).command);
-  const askOnce: Queries['all'] = async (sql, ...values) => {
-    const { client, release } = await connect();
-    try {
-      const rows = await ask(client, sql, values);
-      release();
-      return rows;
-    } catch (error) {
-      // What a statement was refused for does not concern its connection.
-      release(error instanceof StorageUnavailable);
-      throw error;
-    }
-  };
+  // What a statement was refused for does not concern its connection.
+  const askOnce: Queries['all'] = async (sql, ...values) =>
+    lend(
+      async (client) => ask(client, sql, values),
+      (error) => !(error instanceof StorageUnavailable),
+    );
   const read = preparingAnew(askOnce);
   const database = (fence?: Schema): Database => {
-    const transaction: Database['transaction'] = async (work) =>
-      transact({ connect, ask, commit, fence }, work);
+    const transaction: Database['transaction'] = async (work) => transact({ lend, ask, commit, fence }, work);
     return {
       all: async (sql, ...values) =>
         isReading(sql) ? read(sql, ...values) : transaction(async (queries) => queries.all(sql, ...values)),
       transaction,
-      transactionAhead: async (work) => transact({ connect: connectAhead, ask, commit, fence }, work),
+      transactionAhead: async (work) => transact({ lend: lendAhead, ask, commit, fence }, work),
       forget: async () => {
         for (const table of erasable_tables) await read(`VACUUM ${table}`);
       },
@@ -267,7 +251,7 @@ function preparingAnew(ask: Queries['all']): Queries['all'] {
 class Standby extends Interrupted {}
 
 interface Connecting {
-  readonly connect: () => Promise<Held>;
+  readonly lend: Lend;
   readonly ask: (client: PoolClient, sql: string, values: readonly SqlValue[]) => Promise<readonly Row[]>;
   /** Resolves with what the server did. */
   readonly commit: (client: PoolClient) => Promise<string>;
@@ -286,25 +270,26 @@ function refuseStandby(client: PoolClient, done: (error?: Error) => void): void 
 
 /** Runs a transaction and retries it when it certainly was not committed: its connection ended, or a deadlock. */
 async function transact<T>(
-  { connect, ask, commit, fence }: Connecting,
+  { lend, ask, commit, fence }: Connecting,
   work: (queries: Queries) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
-    const { client, release } = await connect();
-    const queries: Queries = {
-      all: async (sql, ...values) => ask(client, sql, values),
-    };
     let isCommitting = false;
+    const attempted = lend(
+      async (client) => {
+        const queries: Queries = { all: async (sql, ...values) => ask(client, sql, values) };
+        await begin(queries, fence);
+        const value = await work(queries);
+        isCommitting = true;
+        await committed(client, commit);
+        return value;
+      },
+      // Closing the connection makes the server roll back.
+      () => false,
+    );
     try {
-      await begin(queries, fence);
-      const value = await work(queries);
-      isCommitting = true;
-      await committed(client, commit);
-      release();
-      return value;
+      return await attempted;
     } catch (error) {
-      // The state of the connection is unknown; closing it makes the server roll back.
-      release(true);
       const mayHelp = error instanceof Interrupted && !isCommitting;
       if (!mayHelp || attempt === attempts_max) throw error;
     }

@@ -5,7 +5,7 @@ import { channelOf } from '../../contract/topics.ts';
 import { land, type Landing, sizeOf } from '../history/landing.ts';
 import { findReused, refusalOf } from '../history/reused.ts';
 import { type Message, type Reception, isAboutState, type Refusal } from '../read-message.ts';
-import { putFeeds, readFeed, type StoredFeeds } from './apply/apply-feeds.ts';
+import { putFeeds, readFeed } from './apply/apply-feeds.ts';
 import { type AppliedState, applyState, applyMessage, droppedIn } from './apply/apply.ts';
 import { dropRemoved } from './removed-kits.ts';
 import { putTelemetry, readTelemetry, type TelemetryArrival } from './apply/apply-telemetry.ts';
@@ -24,7 +24,13 @@ import { attachFiles } from '../alarms/alarm-files.ts';
 import { changeOf } from '../alarms/alarm-store.ts';
 import { behindMs, type Lag, lagAfter } from '../alarms/clock-lag.ts';
 import { followAlarms, isLate, type KitNews } from '../alarms/follow.ts';
-import { type Erased, isOfErased, observedMs, readErased } from '../history/erasure.ts';
+import {
+  isBuried,
+  observedMs,
+  readTombstones,
+  readTombstonesOf,
+  type Tombstones,
+} from '../history/erasure.ts';
 
 /** Runs inside a transaction. */
 export async function commitReceptions(
@@ -50,7 +56,7 @@ export async function commitReceptions(
     const { fresh, repeats } = separated;
     const found = await allSettled(repeats.map(async (some) => findReused(queries, delivery.kit_id, some)));
     const reused = [...separated.refused, ...found.flat()];
-    return { delivery, separated, reused, done: await applyDelivery(queries, { delivery, fresh, now_ms }) };
+    return { delivery, separated, reused, done: await applyDelivery(queries, delivery, { fresh, now_ms }) };
   });
   const results = await allSettled(applied);
   const stored = await storeTogether(queries, { results, known, arrived, keepsHistory, now_ms });
@@ -61,8 +67,7 @@ export async function commitReceptions(
   ]);
   const isNew = new Set(new_kits);
   const corrections = results.flatMap((result, index) => {
-    const { landings } = stored;
-    const actual = countOf(result, { landings, refused: refused[index]?.length ?? 0 }, index);
+    const actual = countOf(result, stored.landings[index], refused[index]?.length ?? 0);
     return correctionOf(actual, expected[index] ?? actual, isNew.has(actual.kit_id));
   });
   await count(queries, corrections, now_ms);
@@ -73,15 +78,16 @@ export async function commitReceptions(
   );
   // Events are history, and no alarm is made of one that is erased. Tasks and presence are the state of now.
   const eventful = results.filter(({ done }) => done.kept.some(isEvent));
-  const erased = await readErased(
+  const erasedOf = await readTombstonesOf(
     queries,
     eventful.map(({ delivery }) => delivery.kit_id),
   );
   const alarms = await followAlarms(
     queries,
-    results.map((result) =>
-      newsOfKit(result, stored, { now_ms, erased, lag: lags.get(result.delivery.kit_id) }),
-    ),
+    results.map((result) => {
+      const { kit_id } = result.delivery;
+      return newsOfKit(result, stored, { now_ms, erased: erasedOf(kit_id), lag: lags.get(kit_id) });
+    }),
     now_ms,
   );
   const attached = await attachFiles(
@@ -125,13 +131,8 @@ interface Result {
   readonly done: Done;
 }
 
-interface StoredTogether {
-  readonly feeds: StoredFeeds;
-  /** Kits with a new value of their telemetry. */
-  readonly measured: ReadonlySet<string>;
-  /** Of each kit, in the order of the results; none without history. */
-  readonly landings: readonly Landing[];
-}
+/** `measured`: kits with a new value of their telemetry. `landings`: in the order of the results; none without history. */
+type StoredTogether = Awaited<ReturnType<typeof storeTogether>>;
 
 interface Together {
   readonly results: readonly Result[];
@@ -142,10 +143,7 @@ interface Together {
 }
 
 /** Stores what needs few statements for all kits. No statement needs the answer of another: the server gets them at once. */
-async function storeTogether(
-  queries: Queries,
-  { results, known, arrived, keepsHistory, now_ms }: Together,
-): Promise<StoredTogether> {
+async function storeTogether(queries: Queries, { results, known, arrived, keepsHistory, now_ms }: Together) {
   for (const { delivery, separated } of results) {
     const { kit_id } = delivery;
     for (const { epoch, rows } of separated.fresh.flatMap(droppedIn)) known.drop({ kit_id, epoch, rows });
@@ -180,16 +178,14 @@ function newsOfKit(
     now_ms,
     erased,
     lag,
-  }: { readonly now_ms: number; readonly erased: Erased; readonly lag: Lag | undefined },
+  }: { readonly now_ms: number; readonly erased: Tombstones; readonly lag: Lag | undefined },
 ): KitNews {
   const { kit_id, historical, isImported } = delivery;
   const isHistorical = (message: Message): boolean => historical.has(message);
-  const isErased = (message: Message): boolean =>
-    isOfErased(erased, {
-      kit_id,
-      asset_id: 'asset_id' in message.channel ? message.channel.asset_id : null,
-      observed_ms: observedMs(message, now_ms),
-    });
+  const isErased = (message: Message): boolean => {
+    const asset_id = 'asset_id' in message.channel ? message.channel.asset_id : null;
+    return isBuried(erased, asset_id, observedMs(message, now_ms));
+  };
   if (isImported)
     return { kit_id, events: [], isHistorical, hasLate: false, isChanged: false, hasAssets: false, gone: [] };
   const events = done.kept
@@ -229,23 +225,11 @@ function isEvent({ channel }: Message): boolean {
   return channel.kind === 'event';
 }
 
-function countOf(
-  { delivery, separated }: Result,
-  { landings, refused }: { readonly landings: readonly Landing[]; readonly refused: number },
-  index: number,
-): Count {
+function countOf({ delivery, separated }: Result, landing: Landing | undefined, refused: number): Count {
   const { kit_id, heard_ms, vouched_ms } = delivery;
   const { received, duplicates } = separated;
-  const landing = landings[index];
-  return {
-    kit_id,
-    received,
-    duplicates,
-    refused,
-    heard_ms,
-    vouched_ms,
-    landed: landing ? sizeOf(landing) : 0,
-  };
+  const landed = landing ? sizeOf(landing) : 0;
+  return { kit_id, received, duplicates, refused, heard_ms, vouched_ms, landed };
 }
 
 function changesOf(
@@ -272,33 +256,14 @@ async function noteRefused(
   return refused.map(({ what, reason, count }) => ({ kit_id, what, reason, count }));
 }
 
-interface Work {
-  readonly delivery: Delivery;
-  readonly fresh: readonly Message[];
-  readonly now_ms: number;
-}
+/** What was applied of a delivery. `kept`: what belongs into the history. */
+type Done = Awaited<ReturnType<typeof applyDelivery>>;
 
-/** What was applied of a delivery. */
-interface Done {
-  readonly changes: readonly Change[];
-  readonly feeds: readonly FeedArrival[];
-  readonly telemetry: readonly TelemetryArrival[];
-  readonly refused: readonly Refusal[];
-  /** What belongs into the history. */
-  readonly kept: readonly Message[];
-}
-
-/** Stores a fix of a partner asset, apart from the feeds; other feeds are stored together later. */
-async function takeFeed(
+async function applyDelivery(
   queries: Queries,
-  feed: FeedArrival,
-  now_ms: number,
-): Promise<Pick<Done, 'changes' | 'feeds'>> {
-  const changes = await takeKitFix(queries, feed, now_ms);
-  return changes ? { changes, feeds: [] } : { changes: [], feeds: [feed] };
-}
-
-async function applyDelivery(queries: Queries, { delivery, fresh, now_ms }: Work): Promise<Done> {
+  delivery: Delivery,
+  { fresh, now_ms }: { readonly fresh: readonly Message[]; readonly now_ms: number },
+) {
   const { kit_id } = delivery;
   const changes: Change[] = [];
   const feeds: FeedArrival[] = [];
@@ -309,21 +274,20 @@ async function applyDelivery(queries: Queries, { delivery, fresh, now_ms }: Work
     void refused.push({ channel: channelOf(channel), reason, time_ms });
   for (const message of withoutSuperseded(fresh, delivery.historical)) {
     const arrival = feedArrivalOf(message, delivery) ?? telemetryArrivalOf(message, kit_id);
-    if (typeof arrival === 'object' && 'parts' in arrival) {
+    if (typeof arrival === 'string') refuse(message, arrival);
+    else if (arrival && 'parts' in arrival) {
       telemetry.push(arrival);
       if (arrival.fault !== undefined) refuse(message, arrival.fault);
-    } else if (typeof arrival === 'object') {
-      const taken = await takeFeed(queries, arrival, now_ms);
-      changes.push(...taken.changes);
-      feeds.push(...taken.feeds);
+    } else if (arrival) {
+      // A fix of a partner asset is stored apart from the feeds; other feeds are stored together later.
+      const moved = await takeKitFix(queries, arrival, now_ms);
+      if (moved) changes.push(...moved);
+      else feeds.push(arrival);
     } else {
-      const applied =
-        arrival === undefined ? await applyOne(queries, { kit_id, message, now_ms }) : { fault: arrival };
+      const applied = await applyOne(queries, { kit_id, message, now_ms });
       if ('fault' in applied) refuse(message, applied.fault);
-      else {
-        changes.push(...applied.changes);
-        if (applied.kept) kept.push(applied.kept);
-      }
+      else changes.push(...applied.changes);
+      if ('kept' in applied && applied.kept) kept.push(applied.kept);
     }
   }
   kept.push(...fresh.filter(isValidNumbered).map(observed));
@@ -349,13 +313,8 @@ function feedArrivalOf(message: Message, { kit_id, historical }: Delivery): Feed
   if (channel.kind !== 'feed' && channel.kind !== 'event') return undefined;
   if (refused !== undefined || isAboutState(channel.feed)) return undefined;
   const { asset_id, feed } = channel;
-  return readFeed({
-    kit_id,
-    asset_id,
-    feed,
-    message: observed(message),
-    historical: historical.has(message),
-  });
+  const about = { kit_id, asset_id, feed, historical: historical.has(message) };
+  return readFeed({ ...about, message: observed(message) });
 }
 
 /** A message of the telemetry, or its fault; undefined for any other message. */
@@ -424,7 +383,7 @@ function numbersOf({ kit_id, messages }: Delivery): readonly Numbers[] {
  */
 async function clearAssets(queries: Queries, { kit_id, cleared }: Delivery): Promise<Change[]> {
   if (cleared.length === 0) return [];
-  const [kit] = await queries.all('SELECT state FROM kits WHERE kit_id = ?', kit_id);
+  const [kit] = await sql(queries)`SELECT state FROM kits WHERE kit_id = ${kit_id}`;
   const state = kit?.['state'];
   if (typeof state === 'string' && removesWithStamp(stateOf.parse(state).contract)) return [];
   const changes: Change[] = [];
@@ -493,10 +452,10 @@ async function withoutErased(
   now_ms: number,
 ): Promise<readonly Refusal[]> {
   if (refusals.length === 0) return refusals;
-  const erased = await readErased(queries, [kit_id]);
+  const erased = await readTombstones(queries, kit_id);
   return refusals.filter(({ channel, time_ms }) => {
     if (time_ms === undefined) return true;
     const observed_ms = observedMs({ time_ms, unsynced: false }, now_ms);
-    return !isOfErased(erased, { kit_id, asset_id: assetIn(channel), observed_ms });
+    return !isBuried(erased, assetIn(channel), observed_ms);
   });
 }

@@ -8,13 +8,13 @@ import {
   assetOf,
   commandsOf,
   evidenceOf,
-  feedOf,
   placed_select,
   placedOf,
   withoutParent,
 } from '../stored/rows.ts';
-import { inPortions, places } from '../sql/many-rows.ts';
-import { sql, type Queries, type Row } from '../sql/database.ts';
+import { feedOf } from '../stored/plain-rows.ts';
+import { inPortions } from '../sql/many-rows.ts';
+import { clause, listed, nothing, raw, sql, type Queries, type Row } from '../sql/database.ts';
 import type {
   AssetState,
   KitLabel,
@@ -59,14 +59,16 @@ export function kitStore({ database }: StoreContext) {
     assetStates: async (kit_ids: readonly string[] | '*') => readAssetStates(database, kit_ids),
 
     async placedAssets(kit_ids: readonly string[]): Promise<readonly PlacedAsset[]> {
-      const rows = await inPortions(kit_ids, async (some) =>
-        database.all(`${placed_select} WHERE gone = 0 AND assets.kit_id IN (${places(some, '?')})`, ...some),
+      const rows = await inPortions(
+        kit_ids,
+        async (some) =>
+          sql(database)`${raw(placed_select)} WHERE gone = 0 AND assets.kit_id IN (${listed(some)})`,
       );
       return rows.map(placedOf);
     },
 
     async assets(kit_id: string): Promise<readonly StoredAsset[]> {
-      const rows = await database.all(`${asset_select} WHERE assets.kit_id = ? AND gone = 0`, kit_id);
+      const rows = await sql(database)`${raw(asset_select)} WHERE assets.kit_id = ${kit_id} AND gone = 0`;
       const assets = rows.map(assetOf);
       const ids = new Set(assets.map(({ id }) => id));
       // An asset whose parent is gone is a root, until the parent comes back.
@@ -74,11 +76,8 @@ export function kitStore({ database }: StoreContext) {
     },
 
     async asset(kit_id: string, asset_id: string): Promise<StoredAsset | undefined> {
-      const [row] = await database.all(
-        `${asset_select} WHERE assets.kit_id = ? AND assets.asset_id = ? AND gone = 0`,
-        kit_id,
-        asset_id,
-      );
+      const [row] = await sql(database)`${raw(asset_select)} WHERE assets.kit_id = ${kit_id}
+        AND assets.asset_id = ${asset_id} AND gone = 0`;
       if (!row) return undefined;
       const asset = assetOf(row);
       if (asset.parent_id === null) return asset;
@@ -117,36 +116,43 @@ export function kitStore({ database }: StoreContext) {
 
 /** The kits that are known among these, by id. */
 async function readKits(queries: Queries, kit_ids: readonly string[] | '*'): Promise<readonly StoredKit[]> {
-  if (kit_ids === '*') return readSome(queries, '', []);
   const kits: StoredKit[] = [];
-  for (let at = 0; at < kit_ids.length; at += kits_at_once) {
-    const some = kit_ids.slice(at, at + kits_at_once);
-    kits.push(...(await readSome(queries, `WHERE kit_id IN (${some.map(() => '?').join(', ')})`, some)));
-  }
+  for (const some of portionsOf(kit_ids)) kits.push(...(await readSome(queries, some)));
   return kits;
 }
 
-async function readSome(queries: Queries, where: string, ids: readonly string[]): Promise<StoredKit[]> {
-  const kits = await queries.all(`SELECT * FROM kits ${where} ORDER BY kit_id`, ...ids);
-  const parts = byKit(
-    await queries.all(`SELECT kit_id, part, data, time_ms, epoch FROM kit_parts ${where}`, ...ids),
+/** `*` alone, or the ids in portions. */
+function portionsOf(kit_ids: readonly string[] | '*'): readonly (readonly string[] | '*')[] {
+  if (kit_ids === '*') return [kit_ids];
+  const starts = Array.from(
+    { length: Math.ceil(kit_ids.length / kits_at_once) },
+    (_, at) => at * kits_at_once,
   );
-  const holesOf = await readHoles(queries, where, ids);
-  const labels = await readLabels(queries, ids);
+  return starts.map((at) => kit_ids.slice(at, at + kits_at_once));
+}
+
+async function readSome(queries: Queries, kit_ids: readonly string[] | '*'): Promise<StoredKit[]> {
+  const where = kit_ids === '*' ? nothing : clause`WHERE kit_id IN (${listed(kit_ids)})`;
+  const kits = await sql(queries)`SELECT * FROM kits ${where} ORDER BY kit_id`;
+  const parts = Map.groupBy(
+    await sql(queries)`SELECT kit_id, part, data, time_ms, epoch FROM kit_parts ${where}`,
+    (row) => String(row['kit_id']),
+  );
+  const holesOf = await readHoles(queries, where);
+  const labels = await readLabels(queries, kit_ids);
   return kits.map((row) => {
     const kit_id = String(row['kit_id']);
     return kitOf(row, { label: labels.get(kit_id), parts: parts.get(kit_id) ?? [], holes: holesOf(kit_id) });
   });
 }
 
-/** `kit_ids`: none means all. */
 async function readLabels(
   queries: Queries,
-  kit_ids: readonly string[],
+  kit_ids: readonly string[] | '*',
 ): Promise<ReadonlyMap<string, KitLabel>> {
-  const names = kit_ids.map(labelName);
-  const which = names.length === 0 ? `LIKE '${label_prefix}%'` : `IN (${names.map(() => '?').join(', ')})`;
-  const rows = await queries.all(`SELECT name, value FROM service WHERE name ${which}`, ...names);
+  const which =
+    kit_ids === '*' ? clause`LIKE ${`${label_prefix}%`}` : clause`IN (${listed(kit_ids.map(labelName))})`;
+  const rows = await sql(queries)`SELECT name, value FROM service WHERE name ${which}`;
   return new Map(
     rows.map((row) => [
       String(row['name']).slice(label_prefix.length),
@@ -179,28 +185,22 @@ function kitOf(row: Row, { label, parts, holes }: Beside) {
   };
 }
 
-function byKit(rows: readonly Row[]): Map<string, Row[]> {
-  return Map.groupBy(rows, (row) => String(row['kit_id']));
-}
-
-// Partner assets report no status: they are online.
-const select_states = `SELECT assets.kit_id, assets.asset_id, COALESCE(asset_status.status, 'online') AS status FROM assets
-  LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id AND asset_status.asset_id = assets.asset_id
-  WHERE assets.gone = 0`;
-
 const stateRow = z.object({ kit_id: z.string(), asset_id: z.string(), status: assetStatus });
 
 async function readAssetStates(
   queries: Queries,
   kit_ids: readonly string[] | '*',
 ): Promise<readonly AssetState[]> {
-  if (kit_ids === '*') return z.array(stateRow).parse(await queries.all(select_states));
-  const states: AssetState[] = [];
-  for (let at = 0; at < kit_ids.length; at += kits_at_once) {
-    const some = kit_ids.slice(at, at + kits_at_once);
-    const places = some.map(() => '?').join(', ');
-    const rows = await queries.all(`${select_states} AND assets.kit_id IN (${places})`, ...some);
-    states.push(...z.array(stateRow).parse(rows));
+  const found: Row[] = [];
+  for (const some of portionsOf(kit_ids)) {
+    const those = some === '*' ? nothing : clause`AND assets.kit_id IN (${listed(some)})`;
+    // Partner assets report no status: they are online.
+    const rows = await sql(queries)`SELECT assets.kit_id, assets.asset_id,
+        COALESCE(asset_status.status, 'online') AS status
+      FROM assets LEFT JOIN asset_status ON asset_status.kit_id = assets.kit_id
+        AND asset_status.asset_id = assets.asset_id
+      WHERE assets.gone = 0 ${those}`;
+    found.push(...rows);
   }
-  return states;
+  return z.array(stateRow).parse(found);
 }

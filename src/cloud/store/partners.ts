@@ -3,7 +3,6 @@
  * final, otherwise the greater revision counts, and of equal ones the kit's.
  */
 import { z } from 'zod';
-import type { JsonObject } from '../../contract/json.ts';
 import {
   type PartnerChange,
   partnerFix,
@@ -14,7 +13,8 @@ import { landFixes } from '../history/landing.ts';
 import { mergePatch } from '../merge-patch.ts';
 import { lockKits } from '../stored/commit-rows.ts';
 import { assetOf, pushedOf } from '../stored/rows.ts';
-import { sql, type Queries, type Row, type SqlValue } from '../sql/database.ts';
+import { clause, isEach, raw, sql, type Queries, type Row } from '../sql/database.ts';
+import { insertRows } from '../sql/many-rows.ts';
 import type {
   Change,
   LandedFix,
@@ -115,22 +115,24 @@ export function partnerStore({ database, announce, keepsHistory }: StoreContext)
   };
 }
 
-const select = `SELECT known.asset_id, assets.data, COALESCE(sync.revision, 1) AS revision, COALESCE(sync.gone, 0) AS gone,
+const selected = (
+  kit_id: string,
+) => clause`SELECT known.asset_id, assets.data, COALESCE(sync.revision, 1) AS revision, COALESCE(sync.gone, 0) AS gone,
     sync.peer_revision, COALESCE(sync.fix_sent_ms, 0) AS fix_sent_ms, sync.created_by, assets.time_ms AS created_ms,
     fixes.data AS fix, fixes.time_ms AS fix_ms
-  FROM (SELECT kit_id, asset_id FROM assets WHERE kit_id = ? AND partner = 1
-        UNION SELECT kit_id, asset_id FROM partner_sync WHERE kit_id = ?) AS known
+  FROM (SELECT kit_id, asset_id FROM assets WHERE kit_id = ${kit_id} AND partner = 1
+        UNION SELECT kit_id, asset_id FROM partner_sync WHERE kit_id = ${kit_id}) AS known
   LEFT JOIN assets ON assets.kit_id = known.kit_id AND assets.asset_id = known.asset_id AND assets.partner = 1
   LEFT JOIN partner_sync AS sync ON sync.kit_id = known.kit_id AND sync.asset_id = known.asset_id
   LEFT JOIN partner_fixes AS fixes ON fixes.kit_id = known.kit_id AND fixes.asset_id = known.asset_id`;
 
 /** All partner assets of the kit, and the removed ones that are remembered. */
 async function readPartners(queries: Queries, kit_id: string): Promise<readonly PartnerState[]> {
-  return (await queries.all(`${select} ORDER BY known.asset_id`, kit_id, kit_id)).map(stateOf);
+  return (await sql(queries)`${selected(kit_id)} ORDER BY known.asset_id`).map(stateOf);
 }
 
 async function readPartner(queries: Queries, kit_id: string, asset_id: string) {
-  const [row] = await queries.all(`${select} WHERE known.asset_id = ?`, kit_id, kit_id, asset_id);
+  const [row] = await sql(queries)`${selected(kit_id)} WHERE known.asset_id = ${asset_id}`;
   return row && stateOf(row);
 }
 
@@ -300,10 +302,8 @@ async function takeFix(queries: Queries, taken: TakenFix): Promise<StoredFeed | 
   const { lat, lon, alt_m, bearing, speed_mps, source, timestamp } = fix;
   const time_ms = Math.min(taken.time_ms, Date.parse(timestamp));
   const data = { lat, lon, alt_m, bearing, speed_mps, source, timestamp };
-  const stored = await queries.all(
-    `${insert_fix} WHERE partner_fixes.time_ms < excluded.time_ms RETURNING asset_id`,
-    ...fixValues({ kit_id, asset_id, data, alt_m, time_ms }),
-  );
+  const row = { kit_id, asset_id, data: JSON.stringify(data), alt_m, time_ms };
+  const stored = await insertFix(queries, row, 'partner_fixes.time_ms < excluded.time_ms');
   return stored.length > 0 ? { feed: 'gps', time_ms, data } : undefined;
 }
 
@@ -363,27 +363,26 @@ async function deleteAsset(queries: Queries, kit_id: string, asset_id: string): 
   const gone = await sql(queries)`DELETE FROM assets WHERE kit_id = ${kit_id}
     AND asset_id = ${asset_id} AND partner = 1 RETURNING asset_id`;
   for (const table of ['feeds', 'partner_fixes']) {
-    await queries.all(`DELETE FROM ${table} WHERE kit_id = ? AND asset_id = ?`, kit_id, asset_id);
+    await sql(queries)`DELETE FROM ${raw(table)} WHERE ${isEach({ kit_id, asset_id })}`;
   }
   return gone.length > 0;
 }
 
-/** Inserts a fix, or replaces the existing one under the condition that follows. */
-const insert_fix = `INSERT INTO partner_fixes (kit_id, asset_id, data, alt_m, time_ms) VALUES (?, ?, ?, ?, ?)
-  ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data,
-    alt_m = COALESCE(excluded.alt_m, partner_fixes.alt_m), time_ms = excluded.time_ms`;
-
 interface FixRow {
   readonly kit_id: string;
   readonly asset_id: string;
-  readonly data: JsonObject;
+  /** JSON text. */
+  readonly data: string;
   readonly alt_m: number | null;
   readonly time_ms: number;
 }
 
-/** The values of `insert_fix`. */
-function fixValues({ kit_id, asset_id, data, alt_m, time_ms }: FixRow): readonly SqlValue[] {
-  return [kit_id, asset_id, JSON.stringify(data), alt_m, time_ms];
+/** Inserts a fix, or replaces the existing one under this condition. */
+async function insertFix(queries: Queries, row: FixRow, condition: string): Promise<readonly Row[]> {
+  const clauses = `ON CONFLICT (kit_id, asset_id) DO UPDATE SET data = excluded.data,
+    alt_m = COALESCE(excluded.alt_m, partner_fixes.alt_m), time_ms = excluded.time_ms
+    WHERE ${condition} RETURNING asset_id`;
+  return insertRows(queries, 'partner_fixes', [{ ...row }], clauses);
 }
 
 /**
@@ -399,11 +398,8 @@ async function putFix(
 ): Promise<LandedFix> {
   const fix_ms = Math.min(time_ms, now_ms);
   const data = { ...fix, source: 'api', timestamp: new Date(fix_ms).toISOString() };
-  const row = { kit_id, asset_id, data, alt_m: fix.alt_m, time_ms: fix_ms };
-  const inserted = await queries.all(
-    `${insert_fix} WHERE partner_fixes.time_ms <= excluded.time_ms RETURNING asset_id`,
-    ...fixValues(row),
-  );
+  const row = { kit_id, asset_id, data: JSON.stringify(data), alt_m: fix.alt_m, time_ms: fix_ms };
+  const inserted = await insertFix(queries, row, 'partner_fixes.time_ms <= excluded.time_ms');
   const stored = inserted.length > 0 ? inserted : await replaceFuture(queries, row, now_ms);
   return { asset_id, message: { feed, time_ms: fix_ms, data }, isNewest: stored.length > 0 };
 }
@@ -414,7 +410,7 @@ async function replaceFuture(
   { kit_id, asset_id, data, alt_m, time_ms }: FixRow,
   now_ms: number,
 ): Promise<readonly Row[]> {
-  return sql(queries)`UPDATE partner_fixes SET data = ${JSON.stringify(data)}, alt_m = COALESCE(CAST(${alt_m}
+  return sql(queries)`UPDATE partner_fixes SET data = ${data}, alt_m = COALESCE(CAST(${alt_m}
     AS DOUBLE PRECISION), alt_m), time_ms = ${time_ms}
     WHERE kit_id = ${kit_id} AND asset_id = ${asset_id} AND time_ms > ${now_ms} RETURNING asset_id`;
 }

@@ -2,13 +2,12 @@
  * Kits that operators have removed. The broker keeps their last words retained and delivers them at each connect: only a kit that
  * sends something itself comes back (NorthernMan54/homebridge-tasmota#9, owntracks/talk#161).
  */
-import { z } from 'zod';
 import { labelName } from './kits.ts';
-import { alarmOf } from '../alarms/alarm-store.ts';
+import { alarmOf } from '../stored/plain-rows.ts';
 import { KitAlarms } from '../alarms/kit-alarms.ts';
 import { sinceName } from '../history/record.ts';
-import type { Queries } from '../sql/database.ts';
-import { places } from '../sql/many-rows.ts';
+import { texts } from '../sql/columns.ts';
+import { clause, listed, raw, sql, type Queries } from '../sql/database.ts';
 import { steps } from '../sql/tables.ts';
 import type { Change, StoreContext } from '../stored/stored.ts';
 import { enqueue, purgeMessages } from '../webhooks/enqueue.ts';
@@ -31,21 +30,16 @@ export function removalStore({ database, announce }: StoreContext) {
       const changes: readonly Change[] = [{ kind: 'kit_gone', kit_id }];
       await database.transaction(async (queries) => {
         // Commits of the kit either end before, or see that it is removed.
-        await queries.all('UPDATE kits SET kit_id = kit_id WHERE kit_id = ?', kit_id);
-        await purgeMessages(queries, 'kit_id = ?', kit_id);
+        await sql(queries)`UPDATE kits SET kit_id = kit_id WHERE kit_id = ${kit_id}`;
+        await purgeMessages(queries, clause`kit_id = ${kit_id}`);
         await endAlarms(queries, kit_id, now_ms);
-        for (const name of kit_tables) await queries.all(`DELETE FROM ${name} WHERE kit_id = ?`, kit_id);
-        await queries.all('DELETE FROM service WHERE name IN (?, ?)', labelName(kit_id), sinceName(kit_id));
-        for (const [table, id] of [
-          ['api_keys', 'key_id'],
-          ['webhooks', 'webhook_id'],
-        ] as const)
-          await withdraw(queries, { table, id }, kit_id);
-        await queries.all(
-          'INSERT INTO service (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-          `${prefix}${kit_id}`,
-          String(now_ms),
-        );
+        for (const name of kit_tables) await sql(queries)`DELETE FROM ${raw(name)} WHERE kit_id = ${kit_id}`;
+        const names = [labelName(kit_id), sinceName(kit_id)];
+        await sql(queries)`DELETE FROM service WHERE name IN (${listed(names)})`;
+        await withdraw(queries, 'api_keys', 'key_id', kit_id);
+        await withdraw(queries, 'webhooks', 'webhook_id', kit_id);
+        await sql(queries)`INSERT INTO service (name, value) VALUES (${prefix + kit_id}, ${String(now_ms)})
+          ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
         await announce(queries, changes);
       });
       await database.forget();
@@ -56,25 +50,19 @@ export function removalStore({ database, announce }: StoreContext) {
 
 /** Who was told of an alarm is told of its end: incidents elsewhere would stay open. */
 async function endAlarms(queries: Queries, kit_id: string, now_ms: number): Promise<void> {
-  const rows = await queries.all('SELECT * FROM alarms WHERE kit_id = ? AND closed_ms IS NULL', kit_id);
+  const rows = await sql(queries)`SELECT * FROM alarms WHERE kit_id = ${kit_id} AND closed_ms IS NULL`;
   const alarms = new KitAlarms(kit_id, rows.map(alarmOf), now_ms);
   for (const alarm of alarms.open) alarms.end(alarm, now_ms);
   await enqueue(queries, alarmEvents({ events: [], transitions: alarms.transitions }), now_ms);
 }
 
 /** Takes the kit from lists that name it. */
-async function withdraw(
-  queries: Queries,
-  { table, id }: { readonly table: string; readonly id: string },
-  kit_id: string,
-): Promise<void> {
-  for (const row of await queries.all(
-    `SELECT ${id} AS id, kits FROM ${table} WHERE kits LIKE ?`,
-    `%${kit_id}%`,
-  )) {
-    const kits = z.array(z.string()).parse(JSON.parse(String(row['kits'])));
-    const left = JSON.stringify(kits.filter((each) => each !== kit_id));
-    await queries.all(`UPDATE ${table} SET kits = ? WHERE ${id} = ?`, left, String(row['id']));
+async function withdraw(queries: Queries, table: string, id: string, kit_id: string): Promise<void> {
+  const [from, key] = [raw(table), raw(id)];
+  const rows = await sql(queries)`SELECT ${key} AS id, kits FROM ${from} WHERE kits LIKE ${`%${kit_id}%`}`;
+  for (const row of rows) {
+    const kits = texts.parse(row['kits']).filter((each) => each !== kit_id);
+    await sql(queries)`UPDATE ${from} SET kits = ${JSON.stringify(kits)} WHERE ${key} = ${String(row['id'])}`;
   }
 }
 
@@ -89,14 +77,14 @@ export async function dropRemoved(
 ): Promise<ReadonlySet<string>> {
   if (new_kits.length === 0) return new Set();
   const names = new_kits.map((kit_id) => `${prefix}${kit_id}`);
-  const rows = await queries.all(`SELECT name FROM service WHERE name IN (${places(names, '?')})`, ...names);
+  const rows = await sql(queries)`SELECT name FROM service WHERE name IN (${listed(names)})`;
   const removed = new Set(rows.map(({ name }) => String(name).slice(prefix.length)));
   for (const { kit_id, isPresent } of deliveries) {
     if (!removed.has(kit_id)) continue;
     if (isPresent) {
       removed.delete(kit_id);
-      await queries.all('DELETE FROM service WHERE name = ?', `${prefix}${kit_id}`);
-    } else await queries.all('DELETE FROM kits WHERE kit_id = ?', kit_id);
+      await sql(queries)`DELETE FROM service WHERE name = ${prefix + kit_id}`;
+    } else await sql(queries)`DELETE FROM kits WHERE kit_id = ${kit_id}`;
   }
   return removed;
 }

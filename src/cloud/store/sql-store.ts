@@ -6,7 +6,7 @@ import { commitReceptions } from './commit.ts';
 import { kitStore } from './kits.ts';
 import { removalStore } from './removed-kits.ts';
 import { partnerStore } from './partners.ts';
-import { sql, type Database, type Queries } from '../sql/database.ts';
+import { raw, sql, type Database, type Queries } from '../sql/database.ts';
 import type { ApiKey, Change, Claim, Committed, RepeatableRequest, StoreContext } from '../stored/stored.ts';
 import { taskStore } from './tasks.ts';
 import { enqueue, eraseMessages } from '../webhooks/enqueue.ts';
@@ -16,7 +16,8 @@ import { hasAlarmsToLookAt, lookAtAlarms } from '../alarms/follow.ts';
 import { eraseFiles, fileStore, type StoredFile } from '../files/file-store.ts';
 import type { EraseMessages } from '../history/erase.ts';
 import type { Json } from '../../contract/json.ts';
-import { jsonOf, keyOf } from '../stored/rows.ts';
+import { keyOf } from '../stored/plain-rows.ts';
+import { jsonOf } from '../stored/rows.ts';
 
 /** Answers to repeated requests are kept for so long. */
 const answers_kept_ms = 86_400_000;
@@ -24,9 +25,8 @@ const answers_kept_ms = 86_400_000;
 function keyStore({ database }: StoreContext) {
   return {
     async keys(): Promise<readonly ApiKey[]> {
-      const rows = await database.all(
-        'SELECT api_keys.*, used_ms FROM api_keys LEFT JOIN key_uses ON key_uses.key_id = api_keys.key_id ORDER BY created_ms',
-      );
+      const rows = await sql(database)`SELECT api_keys.*, used_ms FROM api_keys
+        LEFT JOIN key_uses ON key_uses.key_id = api_keys.key_id ORDER BY created_ms`;
       return rows.map(keyOf);
     },
 
@@ -59,11 +59,10 @@ function keyStore({ database }: StoreContext) {
     },
 
     async revokeKey(key_id: string): Promise<boolean> {
-      await database.all('DELETE FROM key_uses WHERE key_id = ?', key_id);
-      await database.all('DELETE FROM sessions WHERE key_id = ?', key_id);
-      return (
-        (await database.all('DELETE FROM api_keys WHERE key_id = ? RETURNING key_id', key_id)).length > 0
-      );
+      for (const table of ['key_uses', 'sessions'])
+        await sql(database)`DELETE FROM ${raw(table)} WHERE key_id = ${key_id}`;
+      const gone = await sql(database)`DELETE FROM api_keys WHERE key_id = ${key_id} RETURNING key_id`;
+      return gone.length > 0;
     },
 
     /** `hash` is of the session's secret. */
@@ -176,11 +175,8 @@ export function sqlStore(
 }
 
 async function enqueueFile(queries: Queries, file: StoredFile, now_ms: number): Promise<void> {
-  const alarms = await queries.all(
-    'SELECT alarm_id FROM alarms WHERE kit_id = ? AND files LIKE ? ORDER BY since_ms DESC',
-    file.kit_id,
-    `%${file.file_id}%`,
-  );
+  const alarms = await sql(queries)`SELECT alarm_id FROM alarms WHERE kit_id = ${file.kit_id}
+    AND files LIKE ${`%${file.file_id}%`} ORDER BY since_ms DESC`;
   const ids = alarms.map(({ alarm_id }) => String(alarm_id));
   await enqueue(queries, [fileEvent(file, ids)], now_ms);
 }

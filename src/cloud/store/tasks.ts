@@ -1,8 +1,9 @@
 /** Tasks in the tables: what clients dispatch, what kits report of it, and what a kit has not begun in time. */
 import { type TaskReport, taskReport } from '../../contract/tasks.ts';
 import { readLenient } from '../lenient.ts';
-import { taskOf } from '../stored/rows.ts';
-import { sql, type Queries } from '../sql/database.ts';
+import { taskOf } from '../stored/plain-rows.ts';
+import { allOf, assigned, type Clause, clause, sql, type Queries } from '../sql/database.ts';
+import { insertRows } from '../sql/many-rows.ts';
 import type { StoreContext, StoredTask, TaskOrder, TaskQuery, Arrival, Applied } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
 import { enqueue } from '../webhooks/enqueue.ts';
@@ -45,23 +46,20 @@ export function taskStore({ database, announce }: StoreContext) {
       kit_id: string,
       { asset_id, status, after, limit }: TaskQuery,
     ): Promise<readonly StoredTask[]> {
-      const rows = await database.all(
-        `WITH wanted AS (
-           SELECT * FROM tasks WHERE kit_id = ? ${asset_id ? 'AND asset_id = ?' : ''} ${status ? 'AND status = ?' : ''}
-             ${after ? 'AND (created_ms < ? OR (created_ms = ? AND task_id > ?))' : ''}
-           ORDER BY created_ms DESC, task_id LIMIT ?),
-         sized AS (
-           SELECT wanted.*, ROW_NUMBER() OVER by_age AS place,
-             SUM(LENGTH(payload) + LENGTH(result) + LENGTH(COALESCE(progress, ''))) OVER by_age AS chars
-           FROM wanted WINDOW by_age AS (ORDER BY created_ms DESC, task_id))
-         SELECT * FROM sized WHERE place = 1 OR chars <= ? ORDER BY created_ms DESC, task_id`,
-        kit_id,
-        ...(asset_id ? [asset_id] : []),
-        ...(status ? [status] : []),
-        ...(after ? [after.created_ms, after.created_ms, after.task_id] : []),
-        limit,
-        tasks_chars_max,
-      );
+      const wanted = allOf([
+        clause`kit_id = ${kit_id}`,
+        asset_id !== undefined && clause`asset_id = ${asset_id}`,
+        status && clause`status = ${status}`,
+        after &&
+          clause`created_ms < ${after.created_ms} OR (created_ms = ${after.created_ms} AND task_id > ${after.task_id})`,
+      ]);
+      const rows = await sql(database)`WITH wanted AS (
+          SELECT * FROM tasks WHERE ${wanted} ORDER BY created_ms DESC, task_id LIMIT ${limit}),
+        sized AS (
+          SELECT wanted.*, ROW_NUMBER() OVER by_age AS place,
+            SUM(LENGTH(payload) + LENGTH(result) + LENGTH(COALESCE(progress, ''))) OVER by_age AS chars
+          FROM wanted WINDOW by_age AS (ORDER BY created_ms DESC, task_id))
+        SELECT * FROM sized WHERE place = 1 OR chars <= ${tasks_chars_max} ORDER BY created_ms DESC, task_id`;
       return rows.map(taskOf);
     },
 
@@ -72,68 +70,38 @@ export function taskStore({ database, announce }: StoreContext) {
       reason: string,
       now_ms: number,
     ): Promise<StoredTask | undefined> {
-      const task = await database.transaction(async (queries) => {
-        const failed = await failTask(queries, { kit_id, task_id }, { reason, isSilent: false, now_ms });
-        await enqueue(queries, failed.flatMap(endOf), now_ms);
-        return failed[0];
-      });
+      const ids = clause`kit_id = ${kit_id} AND task_id = ${task_id}`;
+      const [task] = await database.transaction(async (queries) => failTasks(queries, ids, reason, now_ms));
       return task && announced(task);
     },
 
     /** Fails tasks that are due and without a report. */
     async failSilent(now_ms: number): Promise<readonly StoredTask[]> {
-      const silent = await readSilent(database, now_ms);
-      if (silent.length === 0) return [];
-      const failed = await database.transaction(async (queries) => failSilent(queries, silent, now_ms));
+      const isSilent = clause`status = 'pending' AND revision = 0 AND due_ms < ${now_ms}`;
+      const some = await sql(database)`SELECT 1 AS here FROM tasks WHERE ${isSilent} LIMIT 1`;
+      if (some.length === 0) return [];
+      const those = clause`${isSilent} AND (kit_id, task_id) IN (SELECT kit_id, task_id FROM tasks
+        WHERE ${isSilent} ORDER BY kit_id, task_id LIMIT ${silent_at_once})`;
+      const failed = await database.transaction(async (queries) =>
+        failTasks(queries, those, no_answer, now_ms),
+      );
       for (const task of failed) await announced(task);
       return failed;
     },
   };
 }
 
-interface TaskId {
-  readonly kit_id: string;
-  readonly task_id: string;
-}
-
-/** In a transaction. `isSilent`: only while the kit has reported nothing of the task. */
-async function failTask(
+/** Fails those that are pending. In a transaction. */
+async function failTasks(
   queries: Queries,
-  { kit_id, task_id }: TaskId,
-  {
-    reason,
-    isSilent,
-    now_ms,
-  }: { readonly reason: string; readonly isSilent: boolean; readonly now_ms: number },
-): Promise<readonly StoredTask[]> {
-  const rows = await queries.all(
-    `UPDATE tasks SET status = 'failed', result = ?, updated_ms = ?
-     WHERE kit_id = ? AND task_id = ? AND status = 'pending' ${isSilent ? 'AND revision = 0' : ''} RETURNING *`,
-    JSON.stringify({ error: reason }),
-    now_ms,
-    kit_id,
-    task_id,
-  );
-  return rows.map(taskOf);
-}
-
-/** The tasks of which no kit has reported anything by their due time. */
-async function readSilent(queries: Queries, now_ms: number): Promise<readonly TaskId[]> {
-  const rows = await sql(queries)`SELECT kit_id, task_id FROM tasks WHERE status = 'pending'
-    AND revision = 0 AND due_ms < ${now_ms}
-    ORDER BY kit_id, task_id LIMIT ${silent_at_once}`;
-  return rows.map((row) => ({ kit_id: String(row['kit_id']), task_id: String(row['task_id']) }));
-}
-
-/** Fails these, unless they have been reported meanwhile. In a transaction. */
-async function failSilent(
-  queries: Queries,
-  silent: readonly TaskId[],
+  those: Clause,
+  reason: string,
   now_ms: number,
 ): Promise<readonly StoredTask[]> {
-  const failed: StoredTask[] = [];
-  for (const id of silent)
-    failed.push(...(await failTask(queries, id, { reason: no_answer, isSilent: true, now_ms })));
+  const rows = await sql(queries)`UPDATE tasks SET status = 'failed',
+      result = ${JSON.stringify({ error: reason })}, updated_ms = ${now_ms}
+    WHERE status = 'pending' AND ${those} RETURNING *`;
+  const failed = rows.map(taskOf);
   await enqueue(queries, failed.flatMap(endOf), now_ms);
   return failed;
 }
@@ -143,9 +111,6 @@ const untold = '';
 
 /** Tasks of one kit that are kept; the oldest final ones make room. */
 const tasks_max = 10_000;
-
-/** The task still takes a report of this revision. */
-const is_open = `revision < ? AND (revision = 0 OR status NOT IN ('completed', 'failed'))`;
 
 /**
  * Stores a task report of a kit: the highest revision counts, and a final status stays. Revision 0 belongs to the service:
@@ -161,40 +126,25 @@ export async function applyTask(
   const { asset_id, command_name, status, revision, result, progress } = read.data;
   if (read.data.task_id !== task_id) return { fault: texts.other_id('task_id', read.data.task_id) };
   const dispatched = dispatchOf(read.data, message.time_ms);
-  const values = [
+  const reported = {
     status,
     revision,
-    JSON.stringify(result),
-    progress ? JSON.stringify(progress) : null,
-    Math.min(message.time_ms, now_ms),
-  ] as const;
-  const [changed] = await queries.all(
-    `UPDATE tasks SET status = ?, revision = ?, result = ?, progress = ?, updated_ms = ?,
-       payload = CASE WHEN payload = '' THEN ? ELSE payload END
-     WHERE kit_id = ? AND task_id = ? AND ${is_open} RETURNING *`,
-    ...values,
-    dispatched.payload,
-    kit_id,
-    task_id,
-    revision,
-  );
+    result: JSON.stringify(result),
+    progress: progress ? JSON.stringify(progress) : null,
+    updated_ms: Math.min(message.time_ms, now_ms),
+  };
+  const { payload } = dispatched;
+  const [changed] = await sql(queries)`UPDATE tasks SET ${assigned(reported)},
+      payload = CASE WHEN payload = '' THEN ${payload} ELSE payload END
+    WHERE kit_id = ${kit_id} AND task_id = ${task_id}
+      AND revision < ${revision} AND (revision = 0 OR status NOT IN ('completed', 'failed')) RETURNING *`;
   if (changed) return [{ kind: 'task', kit_id, task: taskOf(changed) }];
   // A dispatch that the kit could not read names no asset; a task of the kit's own service or technician is new to this one.
   if (asset_id === null || command_name === null) return [];
-  const [added] = await queries.all(
-    `INSERT INTO tasks (status, revision, result, progress, updated_ms, kit_id, task_id, asset_id, command_name, payload,
-       requested_by, requested_by_name, created_ms)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (kit_id, task_id) DO NOTHING RETURNING *`,
-    ...values,
-    kit_id,
-    task_id,
-    asset_id,
-    command_name,
-    dispatched.payload,
-    dispatched.requested_by,
-    dispatched.requested_by_name,
-    Math.min(dispatched.created_ms, now_ms),
-  );
+  const created_ms = Math.min(dispatched.created_ms, now_ms);
+  const task = { kit_id, task_id, asset_id, command_name, ...reported, ...dispatched, created_ms };
+  const clauses = 'ON CONFLICT (kit_id, task_id) DO NOTHING RETURNING *';
+  const [added] = await insertRows(queries, 'tasks', [task], clauses);
   return added ? [{ kind: 'task', kit_id, task: taskOf(added) }] : [];
 }
 

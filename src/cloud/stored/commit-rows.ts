@@ -1,6 +1,6 @@
 /** Reads and writes the kit rows of a commit, in as few statements as possible. */
-import type { Queries } from '../sql/database.ts';
-import { inPortions, insertRows, places } from '../sql/many-rows.ts';
+import { clause, listed, sql, type Queries } from '../sql/database.ts';
+import { inPortions, insertRows } from '../sql/many-rows.ts';
 import { lagOf } from './rows.ts';
 import type { StoredKit } from './stored.ts';
 
@@ -27,10 +27,6 @@ export interface Locked {
   readonly lags: ReadonlyMap<string, StoredKit['lag']>;
 }
 
-/** Greater than that of any commit before: two replicas may have different clocks, and a millisecond several commits. */
-export const next_arrival =
-  'CASE WHEN kits.arrived_ms >= CAST(? AS BIGINT) THEN kits.arrived_ms + 1 ELSE CAST(? AS BIGINT) END';
-
 /** Matches the JSON text of a state, where a quotation mark inside a value is escaped. */
 const offline_pattern = '%"online":false%';
 
@@ -56,6 +52,8 @@ export async function lockAndCount(
   const counted = expected.map(({ kit_id, received, heard_ms, landed }) => {
     return { kit_id, received, heard_ms: -1 - heard_ms, landed, landed_ms: now_ms, arrived_ms: now_ms };
   });
+  // The place in the order of arrival is greater than that of any commit before: two replicas may have different clocks, and a
+  // millisecond several commits.
   const rows = await insertRows(
     queries,
     'kits',
@@ -87,26 +85,19 @@ export function correctionOf(actual: Count, expected: Count, isNew: boolean): re
 }
 
 export async function count(queries: Queries, counts: readonly Count[], now_ms: number): Promise<void> {
-  const big = 'CAST(? AS BIGINT)';
-  await inPortions(counts, async (some) =>
-    queries.all(
-      `UPDATE kits SET received = received + new.column2, duplicates = duplicates + new.column3,
-         refused = refused + new.column4,
-         heard_ms = CASE WHEN heard_ms > new.column5 THEN heard_ms ELSE new.column5 END,
-         vouched_ms = COALESCE(new.column6, vouched_ms),
-         landed_ms = CASE WHEN landed > 0 THEN landed_ms ELSE ${big} END, landed = landed + new.column7
-       FROM (VALUES ${places(some, `(?, ${big}, ${big}, ${big}, ${big}, ${big}, ${big})`)}) AS new
-       WHERE kits.kit_id = new.column1`,
-      now_ms,
-      ...some.flatMap(({ kit_id, received, duplicates, refused, heard_ms, vouched_ms, landed }) => [
-        kit_id,
-        received,
-        duplicates,
-        refused,
-        heard_ms,
-        vouched_ms,
-        landed,
-      ]),
-    ),
-  );
+  await inPortions(counts, async (some) => {
+    const rows = some.map(({ kit_id, received, duplicates, refused, heard_ms, vouched_ms, landed }) => {
+      const numbers = [received, duplicates, refused, heard_ms, vouched_ms, landed];
+      return clause`(${kit_id}, ${listed(numbers.map((each) => clause`CAST(${each} AS BIGINT)`))})`;
+    });
+    return sql(
+      queries,
+    )`UPDATE kits SET received = received + new.column2, duplicates = duplicates + new.column3,
+        refused = refused + new.column4,
+        heard_ms = CASE WHEN heard_ms > new.column5 THEN heard_ms ELSE new.column5 END,
+        vouched_ms = COALESCE(new.column6, vouched_ms),
+        landed_ms = CASE WHEN landed > 0 THEN landed_ms ELSE CAST(${now_ms} AS BIGINT) END,
+        landed = landed + new.column7
+      FROM (VALUES ${listed(rows)}) AS new WHERE kits.kit_id = new.column1`;
+  });
 }

@@ -4,55 +4,11 @@ import { announcement, assetStatus, commandDefinition, latitude, longitude } fro
 import { json, jsonObject } from '../../contract/json.ts';
 import { partnerFix } from '../../contract/partners.ts';
 import { kitState } from '../../contract/presence.ts';
-import { taskStatus } from '../../contract/tasks.ts';
+import { jsonText, number, numberOrNull, text } from '../sql/columns.ts';
 import type { Row } from '../sql/database.ts';
 import { lossesOf } from './losses.ts';
-import type {
-  ApiKey,
-  PlacedAsset,
-  PushedMessage,
-  StoredAsset,
-  StoredFeed,
-  StoredKit,
-  StoredTask,
-} from './stored.ts';
-
-const text = z.string();
-const jsonText = text.transform((written): unknown => JSON.parse(written));
-const number = z.coerce.number();
-const numberOrNull = z.union([z.null(), number]);
-
-/** Earlier versions wrote it, and an empty payload, for tasks that were made on the kit. */
-const no_requester = '00000000-0000-0000-0000-000000000000';
-
-const taskRow = z.object({
-  kit_id: text,
-  task_id: text,
-  asset_id: text,
-  command_name: text,
-  /** Empty: no report has told it. */
-  payload: text
-    .transform((written): unknown => (written === '' ? null : JSON.parse(written)))
-    .pipe(jsonObject.nullable()),
-  status: taskStatus,
-  revision: number,
-  result: jsonText.pipe(jsonObject),
-  progress: jsonText.pipe(z.object({ message: text, pct: z.number().nullable() })).nullable(),
-  requested_by: text.transform((id) => (id === '' || id === no_requester ? null : id)),
-  requested_by_name: text.nullable(),
-  created_ms: number,
-  updated_ms: number,
-});
-
-export function taskOf(row: Row): StoredTask {
-  return taskRow.parse(row);
-}
-
-const feedRow = z.object({ feed: text, time_ms: number, data: jsonText.pipe(jsonObject) });
-
-export function feedOf(row: Row): StoredFeed {
-  return feedRow.parse(row);
-}
+import { feedRow } from './plain-rows.ts';
+import type { PlacedAsset, PushedMessage, StoredAsset, StoredKit } from './stored.ts';
 
 const pushedRow = feedRow.extend({ data: jsonText.pipe(partnerFix.strip()) });
 
@@ -119,24 +75,6 @@ const storedState = kitState.extend({
   said_ms: number.optional(),
 });
 export const stateOf = jsonText.pipe(storedState);
-
-const keyRow = z.object({
-  key_id: text,
-  user_id: text,
-  label: text,
-  hash: text,
-  scopes: jsonText.pipe(z.array(text)),
-  kits: jsonText.pipe(z.union([z.literal('*'), z.array(text)])),
-  created_ms: number,
-  expires_ms: number.nullable(),
-  used_ms: number.nullable(),
-  old_hash: text.nullable(),
-  old_until_ms: number.nullable(),
-});
-
-export function keyOf(row: Row): ApiKey {
-  return keyRow.parse(row);
-}
 
 const range = z.tuple([z.number(), z.number()]);
 export const rangesOf = jsonText.pipe(z.array(range));

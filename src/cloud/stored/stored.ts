@@ -3,11 +3,13 @@ import type { Announcement, AssetStatus } from '../../contract/assets.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import type { PartnerFixMessage, PartnerRecord } from '../../contract/partners.ts';
 import type { KitState } from '../../contract/presence.ts';
-import type { AlarmSeverity } from '../severity.ts';
 import type { CloudAck, TaskStatus } from '../../contract/tasks.ts';
 import type { Losses, News } from './losses.ts';
 import type { Database, Queries } from '../sql/database.ts';
 import type { Message } from '../read-message.ts';
+import type { ApiKey, StoredAlarm, StoredFeed, StoredTask } from './plain-rows.ts';
+
+export type { ApiKey, StoredAlarm, StoredFeed, StoredTask };
 
 /** Epoch and seq decide which of two values is the newer one (`contract/README.md`, Envelope); the time is for people. */
 export interface Stamp {
@@ -67,68 +69,6 @@ export interface AssetState {
   readonly status: AssetStatus;
 }
 
-export interface StoredFeed {
-  readonly feed: string;
-  readonly time_ms: number;
-  readonly data: JsonObject;
-}
-
-export interface StoredTask {
-  readonly kit_id: string;
-  readonly task_id: string;
-  readonly asset_id: string;
-  readonly command_name: string;
-  /** Null: the kit has not told it. */
-  readonly payload: JsonObject | null;
-  readonly status: TaskStatus;
-  /** 0: no report yet. */
-  readonly revision: number;
-  readonly result: JsonObject;
-  readonly progress: { readonly message: string; readonly pct: number | null } | null;
-  /** Null: not known, as of a technician on the gateway. */
-  readonly requested_by: string | null;
-  /** For people: label of the key, or user name; null: not known. */
-  readonly requested_by_name: string | null;
-  readonly created_ms: number;
-  readonly updated_ms: number;
-}
-
-/** An alarm of a kit: `alarms/`. */
-export interface StoredAlarm {
-  readonly kit_id: string;
-  readonly alarm_id: string;
-  readonly what: string;
-  /** Two alarms of one kit with the same `what` and `thing` are the same, as long as one is open or just was. */
-  readonly thing: string;
-  readonly subject: string | null;
-  readonly severity: AlarmSeverity;
-  /** The cause of the others first. */
-  readonly assets: readonly string[];
-  readonly value: number | null;
-  readonly message: JsonObject | null;
-  /** Times of observation, never ahead of the clock of the service. */
-  readonly since_ms: number;
-  readonly last_ms: number;
-  readonly count: number;
-  /** Null: it lasts. */
-  readonly closed_ms: number | null;
-  /** When it ends without a report, as one that nothing ends; null: never. */
-  readonly ends_ms: number | null;
-  readonly acknowledged_by: string | null;
-  readonly acknowledged_ms: number | null;
-  readonly muted_until_ms: number | null;
-  /** What webhooks were not told since it was muted; null: they know. */
-  readonly unheard: 'opened' | 'raised' | null;
-  /** The gravest that webhooks were told since it opened: its end concerns them as much. Null: it is closed, or an earlier version opened it. */
-  readonly notified: AlarmSeverity | null;
-  readonly note: string | null;
-  /** Ids of files that show it, the newest first. */
-  readonly files: readonly string[];
-  readonly revision: number;
-  /** By the clock of the service. */
-  readonly changed_ms: number;
-}
-
 /** A change of a commit, for subscribers. Values are the stored ones, after the commit. */
 export type Change =
   | {
@@ -184,16 +124,13 @@ export type Claim =
   | { readonly kind: 'mine' }
   | { readonly kind: 'known'; readonly request: string; readonly answer: Json | null };
 
-export interface PartnerAsset {
+export interface PartnerAsset extends Pick<
+  PartnerRecord,
+  'name' | 'type' | 'vendor' | 'model' | 'metadata' | 'parent_id'
+> {
   readonly kit_id: string;
   readonly asset_id: string;
   readonly asset_key: string;
-  readonly name: string;
-  readonly type: string;
-  readonly vendor: string | null;
-  readonly model: string | null;
-  readonly metadata: JsonObject;
-  readonly parent_id: string | null;
   readonly created_ms: number;
   /** Label of the key. */
   readonly created_by: string;
@@ -226,13 +163,7 @@ export interface PushedMessage extends StoredFeed {
   readonly data: PartnerFixMessage;
 }
 
-export interface PartnerFix {
-  readonly lat: number;
-  readonly lon: number;
-  readonly alt_m: number | null;
-  readonly bearing: number | null;
-  readonly speed_mps: number | null;
-}
+export type PartnerFix = Omit<PartnerFixMessage, 'source' | 'timestamp'>;
 
 export interface PushedFix {
   readonly asset_id: string;
@@ -249,25 +180,6 @@ export interface LandedFix {
   readonly isNewest: boolean;
 }
 
-export interface ApiKey {
-  readonly key_id: string;
-  /** UUID recorded as `requested_by` on the actions of the key. */
-  readonly user_id: string;
-  readonly label: string;
-  /** SHA-256 of the secret, hex. */
-  readonly hash: string;
-  readonly scopes: readonly string[];
-  /** Kits of the key; `*`: all. */
-  readonly kits: readonly string[] | '*';
-  readonly created_ms: number;
-  readonly expires_ms: number | null;
-  /** When it was used last, to the minute; null: never, or before this was kept. */
-  readonly used_ms: number | null;
-  /** Of the secret before the last rotation, and until when that is valid, too. */
-  readonly old_hash: string | null;
-  readonly old_until_ms: number | null;
-}
-
 /** Tells the other replicas what has changed. */
 export type Announce = (queries: Queries, changes: readonly Change[]) => Promise<void>;
 
@@ -282,16 +194,14 @@ export interface StoreContext {
   readonly replica_id: string | undefined;
 }
 
-export interface TaskOrder {
-  readonly kit_id: string;
-  readonly task_id: string;
-  readonly asset_id: string;
-  readonly command_name: string;
+export interface TaskOrder extends Pick<
+  StoredTask,
+  'kit_id' | 'task_id' | 'asset_id' | 'command_name' | 'created_ms'
+> {
   readonly payload: JsonObject;
   readonly requested_by: string;
   /** Label of the key. */
   readonly requested_by_name: string;
-  readonly created_ms: number;
   /** The kit has answered by then, or it does not start the task any more. */
   readonly due_ms: number;
 }

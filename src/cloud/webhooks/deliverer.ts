@@ -18,7 +18,6 @@ import { limitInterimAnswers } from '../../platform/interim-answers.ts';
 /** Of a response, whose body means nothing. */
 const response_bytes_max = 64 * 1024;
 const header_bytes_max = 16 * 1024;
-const retry_after_ms_max = 86_400_000;
 
 interface Delivery {
   readonly url: string;
@@ -56,8 +55,7 @@ export async function sendOnce(
   const fault = policy.faultOf(delivery.url);
   if (fault !== undefined) return { kind: 'failed', reason: fault };
   try {
-    const response = await post(delivery, policy, AbortSignal.any([signal, timeout]));
-    return outcomeOf(response);
+    return outcomeOf(await post(delivery, policy, AbortSignal.any([signal, timeout])));
   } catch (error) {
     if (signal.aborted) return { kind: 'interrupted' };
     const reason = timeout.aborted ? texts.no_answer(timeout_ms) : reasonOf(error);
@@ -65,16 +63,11 @@ export async function sendOnce(
   }
 }
 
-interface Answered {
-  readonly status: number;
-  readonly headers: IncomingMessage['headers'];
-}
-
 async function post(
   { url, headers, body }: Delivery,
   policy: AddressPolicy,
   signal: AbortSignal,
-): Promise<Answered> {
+): Promise<IncomingMessage> {
   const options: RequestOptions = {
     method: 'POST',
     agent: false,
@@ -96,7 +89,7 @@ async function post(
     request.end(body);
   });
   await drain(response);
-  return { status: response.statusCode ?? 0, headers: response.headers };
+  return response;
 }
 
 /** Reads and forgets the body, up to its limit; the status counts, however the body ends. */
@@ -120,12 +113,11 @@ function reasonOf(error: unknown): string {
   return code.startsWith('HPE_') ? texts.no_http : systemReason(error);
 }
 
-function outcomeOf({ status, headers }: Answered): Attempt {
+function outcomeOf({ statusCode: status = 0, headers }: IncomingMessage): Attempt {
   if (status >= 200 && status < 300) return { kind: 'delivered', status };
   const isMoved = status >= 300 && status < 400;
   const reason = isMoved ? texts.redirected(status) : texts.refused(status);
-  const asked_ms = Math.min(askedMs(headers), retry_after_ms_max);
-  return { kind: 'failed', reason, status, asked_ms, gone: status === 410 };
+  return { kind: 'failed', reason, status, asked_ms: askedMs(headers), gone: status === 410 };
 }
 
 /** `Retry-After`: seconds, or a time by the clock of the receiver (acmesh-official/acme.sh#7201). */
@@ -169,6 +161,7 @@ export interface DelivererParts {
   readonly store: Pick<WebhookStore, 'dueWebhooks' | 'nextDue' | 'claimMessages' | 'settleMessages'>;
   readonly log: ServiceLog;
   readonly policy: AddressPolicy;
+  /** For one delivery, from the resolution of the name to the end of the response. */
   readonly timeout_ms: number;
   /** A receiver that fails for so long is disabled. */
   readonly disable_after_ms: number;
@@ -238,36 +231,27 @@ export class Deliverer {
     const lease = randomBytes(8).toString('hex');
     const lease_ms = now_ms + timeout_ms + lease_grace_ms;
     for (const message of await store.claimMessages({ webhook_id, limit, now_ms, lease_ms, lease })) {
-      const attempt = this.#deliver(webhook, { message, lease }, signal).finally(() => {
-        running.delete(attempt);
-        if (running.size === 0) this.#running.delete(webhook_id);
-        this.#wake.abort();
-      });
+      const attempt = this.#deliver(webhook, message, signal)
+        .then(async (outcome) => this.#settle(webhook, { webhook_id, id: message.id, lease, ...outcome }))
+        .finally(() => {
+          running.delete(attempt);
+          if (running.size === 0) this.#running.delete(webhook_id);
+          this.#wake.abort();
+        });
       running.add(attempt);
     }
   }
 
-  async #deliver(webhook: Webhook, { message, lease }: Claimed, signal: AbortSignal): Promise<void> {
-    const { log, now, policy, timeout_ms } = this.#parts;
-    const { webhook_id, url, secrets } = webhook;
-    const { id, body } = message;
+  async #deliver(webhook: Webhook, message: QueuedMessage, signal: AbortSignal): Promise<Outcome> {
+    const { now, policy, timeout_ms } = this.#parts;
+    const { url, secrets, failures } = webhook;
+    const { id, body, attempts } = message;
     const headers = signedHeaders({ id, body, now_ms: now() }, secrets);
     const attempt = await sendOnce({ url, headers, body }, { policy, timeout_ms, signal });
-    const settlement = { webhook_id, id, lease, ...this.#settlement(webhook, message, attempt) };
-    try {
-      const { disabled } = await this.#settling.settle(settlement);
-      this.#note(webhook, settlement, disabled);
-    } catch (error) {
-      // The claim expires, and the message is delivered once more.
-      log.warn({ webhook: webhook_id, reason: messageOf(error) }, texts.log_queue_failed);
-    }
-  }
-
-  #settlement({ failures }: Webhook, { attempts }: QueuedMessage, attempt: Attempt): Outcome {
-    const { now, random, pauses, disable_after_ms } = this.#parts;
     const now_ms = now();
     if (attempt.kind === 'interrupted') return { kind: 'released' };
     if (attempt.kind === 'delivered') return { kind: 'delivered', now_ms };
+    const { random, pauses, disable_after_ms } = this.#parts;
     const { reason, asked_ms, gone = false } = attempt;
     const pause_ms = messagePause(attempts, { random, asked_ms, pauses });
     const disable = gone
@@ -283,8 +267,19 @@ export class Deliverer {
     };
   }
 
+  async #settle(webhook: Webhook, settlement: Settlement): Promise<void> {
+    try {
+      const { disabled } = await this.#settling.settle(settlement);
+      this.#note(webhook, settlement, disabled);
+    } catch (error) {
+      // The claim expires, and the message is delivered once more.
+      const facts = { webhook: webhook.webhook_id, reason: messageOf(error) };
+      this.#parts.log.warn(facts, texts.log_queue_failed);
+    }
+  }
+
   /** Counts the outcome and logs changes of state: the first failure and its end, a message that is given up, the alarm. */
-  #note({ webhook_id, label, url }: Webhook, outcome: Outcome, disabled: boolean): void {
+  #note({ webhook_id, label, url }: Webhook, outcome: Settlement, disabled: boolean): void {
     const { log, count } = this.#parts;
     const facts = { webhook: webhook_id, label, host: new URL(url).host };
     if (outcome.kind === 'delivered') {
@@ -292,28 +287,16 @@ export class Deliverer {
       if (this.#failing.delete(webhook_id)) log.info(facts, texts.log_restored);
     }
     if (outcome.kind !== 'failed') return;
-    this.#noteFailure({ webhook: webhook_id, facts }, outcome);
+    const { reason, retry_ms } = outcome;
+    count?.(retry_ms === null ? 'dead' : 'failed');
+    if (!this.#failing.has(webhook_id)) log.warn({ ...facts, reason }, texts.log_failing);
+    this.#failing.add(webhook_id);
+    if (retry_ms === null) log.warn({ ...facts, reason }, texts.log_dead);
     if (!disabled) return;
     count?.('disabled');
     log.error({ ...facts, reason: outcome.disable?.reason }, texts.log_disabled);
     this.#failing.delete(webhook_id);
   }
-
-  #noteFailure(
-    { webhook, facts }: { readonly webhook: string; readonly facts: object },
-    { reason, retry_ms }: Extract<Outcome, { kind: 'failed' }>,
-  ): void {
-    const { log, count } = this.#parts;
-    count?.(retry_ms === null ? 'dead' : 'failed');
-    if (!this.#failing.has(webhook)) log.warn({ ...facts, reason }, texts.log_failing);
-    this.#failing.add(webhook);
-    if (retry_ms === null) log.warn({ ...facts, reason }, texts.log_dead);
-  }
-}
-
-interface Claimed {
-  readonly message: QueuedMessage;
-  readonly lease: string;
 }
 
 type WithoutPlace<T> = T extends unknown ? Omit<T, 'webhook_id' | 'id' | 'lease'> : never;

@@ -1,6 +1,6 @@
 /** The events that webhooks announce, and their payloads (Standard Webhooks, section "Payload"). */
 import { createHash } from 'node:crypto';
-import type { JsonObject } from '../../contract/json.ts';
+import type { Json, JsonObject } from '../../contract/json.ts';
 import { taskResource, alarmResource } from '../api/views.ts';
 import type { Followed, NewEvent } from '../alarms/follow.ts';
 import type { Transition } from '../alarms/kit-alarms.ts';
@@ -20,8 +20,6 @@ export interface WebhookEvent {
   readonly severity?: AlarmSeverity;
   /** Time of observation, milliseconds since 1970. */
   readonly time_ms: number;
-  /** The clock of the kit was not set. */
-  readonly unsynced: boolean;
   /** JSON text. */
   readonly body: string;
 }
@@ -81,23 +79,29 @@ function assetEvent({ kit_id, message, isLate, severity }: NewEvent): WebhookEve
   const { channel, epoch, seq, time_ms, unsynced, data } = message;
   const asset_id = 'asset_id' in channel ? channel.asset_id : null;
   const feed = 'feed' in channel ? channel.feed : '';
-  const about = {
-    asset_id,
-    feed,
-    severity,
-    ...(isLate && { late: true }),
-    ...(unsynced && { time_quality: 'unsynced' }),
-  };
-  return event(`${kit_id}/${epoch}/${seq}`, {
-    type: 'alarm',
-    kit_id,
-    asset_id,
-    severity,
-    time_ms,
-    unsynced,
-    data: { ...about, message: data },
-    shorter: { ...about, shortened: true },
-  });
+  const marks = { ...(isLate && { late: true }), ...(unsynced && { time_quality: 'unsynced' }) };
+  const about = { kit_id, asset_id, feed, severity, time_ms, marks };
+  return alarmEvent(`${kit_id}/${epoch}/${seq}`, about, data);
+}
+
+/** An event that lasts since its alarm was muted. */
+function unmutedEvent(alarm: StoredAlarm): WebhookEvent {
+  const { kit_id, alarm_id, what: feed, severity, assets, last_ms: time_ms, message, revision } = alarm;
+  const about = { kit_id, asset_id: assets[0] ?? null, feed, severity, time_ms, marks: {} };
+  return alarmEvent(`${kit_id}/alarm/${alarm_id}/${revision}/unmuted`, about, message);
+}
+
+interface AboutEvent extends Pick<WebhookEvent, 'kit_id' | 'asset_id' | 'time_ms'> {
+  readonly feed: string;
+  readonly severity: AlarmSeverity;
+  readonly marks: object;
+}
+
+function alarmEvent(identity: string, about: AboutEvent, message: Json): WebhookEvent {
+  const { kit_id, asset_id, feed, severity, time_ms, marks } = about;
+  const shorter = { asset_id, feed, severity, ...marks, shortened: true };
+  const data = { asset_id, feed, severity, ...marks, message };
+  return event(identity, { type: 'alarm', kit_id, asset_id, severity, time_ms, data, shorter });
 }
 
 /** By what an alarm is about; kits that are offline have events of their own, and events of assets too. */
@@ -111,22 +115,6 @@ const types: Readonly<Record<string, WebhookType>> = {
   degraded: 'kit.degraded',
   fix: 'kit.degraded',
 };
-
-/** An event that lasts since its alarm was muted. */
-function unmutedEvent(alarm: StoredAlarm): WebhookEvent {
-  const { kit_id, alarm_id, what: feed, severity, assets, last_ms, message, revision } = alarm;
-  const [asset_id = null] = assets;
-  const about = { asset_id, feed, severity };
-  return event(`${kit_id}/alarm/${alarm_id}/${revision}/unmuted`, {
-    type: 'alarm',
-    kit_id,
-    asset_id,
-    severity,
-    time_ms: last_ms,
-    data: { ...about, message },
-    shorter: { ...about, shortened: true },
-  });
-}
 
 function conditionEvent({ kind, alarm, wasMuted }: Transition): readonly WebhookEvent[] {
   const { kit_id, alarm_id, what, notified, assets, last_ms, closed_ms, revision, changed_ms } = alarm;
@@ -150,38 +138,26 @@ function conditionEvent({ kind, alarm, wasMuted }: Transition): readonly Webhook
 }
 
 function presenceOf(kit_id: string, turned: NonNullable<Extract<Change, { kind: 'kit' }>['turned']>) {
-  const { online, reason, time_ms, epoch, seq } = turned;
-  const data = { reason };
-  const type = online ? 'kit.online' : 'kit.offline';
-  return event(`${kit_id}/state/${epoch}/${seq}`, {
-    type,
-    kit_id,
-    asset_id: null,
-    time_ms,
-    data,
-    shorter: data,
-  });
+  return presenceEvent(kit_id, `state/${turned.epoch}/${turned.seq}`, turned);
 }
 
-/** A kit that fell silent while its presence was online, or that sends again. `present_ms`: when it was last, or is again. */
-export function silenceOf(
+export function presenceEvent(
   kit_id: string,
-  { online, present_ms, time_ms }: { online: boolean; present_ms: number; time_ms: number },
+  identity: string,
+  { online, reason, time_ms }: { online: boolean; reason: string | null; time_ms: number },
 ): WebhookEvent {
   const type = online ? 'kit.online' : 'kit.offline';
-  const data = { reason: online ? null : 'silent' };
-  const about = { type, kit_id, asset_id: null, time_ms, data, shorter: data } as const;
-  return event(`${kit_id}/${online ? 'heard' : 'silent'}/${present_ms}`, about);
+  const data = { reason };
+  return event(`${kit_id}/${identity}`, { type, kit_id, asset_id: null, time_ms, data, shorter: data });
 }
 
-interface Content extends Omit<WebhookEvent, 'id' | 'body' | 'unsynced'> {
-  readonly unsynced?: boolean;
+interface Content extends Omit<WebhookEvent, 'id' | 'body'> {
   readonly data: object;
   /** In place of data that is too large. */
   readonly shorter: object;
 }
 
-function event(identity: string, { data, shorter, unsynced = false, ...about }: Content): WebhookEvent {
+function event(identity: string, { data, shorter, ...about }: Content): WebhookEvent {
   const id = `msg_${createHash('sha256').update(identity).digest('base64url').slice(0, 27)}`;
   const write = (content: object): string =>
     JSON.stringify({
@@ -191,5 +167,5 @@ function event(identity: string, { data, shorter, unsynced = false, ...about }: 
     } satisfies JsonObject);
   const whole = write(data);
   const body = Buffer.byteLength(whole) > body_bytes_max ? write(shorter) : whole;
-  return { id, ...about, unsynced, body };
+  return { id, ...about, body };
 }

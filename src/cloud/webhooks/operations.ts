@@ -17,8 +17,8 @@ import {
   isWebhookType,
   old_secret_ms,
 } from '../api/webhook-resources.ts';
-import type { AddressPolicy } from './address-policy.ts';
-import { sendOnce } from './deliverer.ts';
+import { AddressPolicy, type AddressRules } from './address-policy.ts';
+import { Deliverer, type DelivererParts, sendOnce } from './deliverer.ts';
 import { makeSecret, rotated, signedHeaders } from './signature.ts';
 import { webhooks_max, type DeadQuery, type WebhookEdit, type WebhookStore } from './webhook-store.ts';
 import { texts } from './texts.ts';
@@ -27,11 +27,30 @@ import { faultOf, type Webhook, type QueuedMessage } from './enqueue.ts';
 /** A person waits for what comes of a test, and a page for ten seconds. */
 const test_ms_max = 8_000;
 
-export interface WebhookParts {
+export interface WebhookSettings
+  extends AddressRules, Pick<DelivererParts, 'timeout_ms' | 'disable_after_ms' | 'pauses'> {
+  /** In [0, 1); left out: that of the process. */
+  readonly random?: (() => number) | undefined;
+}
+
+interface Around extends Pick<DelivererParts, 'log'> {
   readonly store: WebhookStore;
-  readonly policy: AddressPolicy;
-  readonly timeout_ms: number;
-  readonly now: () => number;
+  readonly meter: { readonly webhook: NonNullable<DelivererParts['count']> } | undefined;
+}
+
+/** Builds the parts of webhooks from their settings. */
+export function openWebhooks(
+  { store, log, meter }: Around,
+  { allow, allow_http, random = Math.random, ...settings }: WebhookSettings,
+) {
+  const shared = { store, policy: new AddressPolicy({ allow, allow_http }), now: Date.now, ...settings };
+  const deliverer = new Deliverer({ ...shared, log, random, count: meter?.webhook });
+  const operations = new WebhookOperations({ ...shared, wake: () => deliverer.wake() });
+  return { operations, deliverer };
+}
+
+interface WebhookParts extends Pick<DelivererParts, 'policy' | 'timeout_ms' | 'now'> {
+  readonly store: WebhookStore;
   /** Called when messages may have become due. */
   readonly wake: () => void;
 }
@@ -73,11 +92,6 @@ export class WebhookOperations {
       key_id: principal.key_id,
       secrets: [{ text: secret, expires_ms: null }],
       created_ms: now(),
-      disabled_reason: null,
-      failing_since_ms: null,
-      failures: 0,
-      last_fault: null,
-      delivered_ms: null,
     };
     if (!(await store.addWebhook(webhook))) {
       throw new RequestProblem('conflict', texts.too_many(webhooks_max));

@@ -1,22 +1,9 @@
-/** A webhook as its registration stores it: enabled, and nothing delivered yet. */
-import type { Webhook } from '../../../src/cloud/webhooks/enqueue.ts';
+/** A webhook as its registration stores it. */
+import type { WebhookStore } from '../../../src/cloud/webhooks/webhook-store.ts';
 
-type Registered = Omit<Webhook, 'counts' | 'key_ends_ms'>;
-type Chosen = Pick<Registered, 'webhook_id' | 'url' | 'types' | 'kits' | 'key_id' | 'created_ms'>;
+type Registered = Parameters<WebhookStore['addWebhook']>[0];
+type Chosen = 'webhook_id' | 'url' | 'types' | 'kits' | 'key_id' | 'created_ms';
 
-export function registeredWebhook(
-  chosen: Chosen & Partial<Pick<Registered, 'secrets' | 'assets' | 'severity_min'>>,
-): Registered {
-  return {
-    label: 'test',
-    assets: '*',
-    severity_min: 'info',
-    secrets: [],
-    disabled_reason: null,
-    failing_since_ms: null,
-    failures: 0,
-    last_fault: null,
-    delivered_ms: null,
-    ...chosen,
-  };
+export function registeredWebhook(chosen: Pick<Registered, Chosen> & Partial<Registered>): Registered {
+  return { label: 'test', assets: '*', severity_min: 'info', secrets: [], ...chosen };
 }

@@ -16,7 +16,7 @@ import type { SocketLimits } from '../../../src/cloud/live/upgrade.ts';
 import { type ServiceOptions, startService } from '../../../src/cloud/start.ts';
 import { openSqlite } from '../../../src/cloud/sql/sqlite.ts';
 import { sqlStore, type Store } from '../../../src/cloud/store/sql-store.ts';
-import type { WebhookSettings } from '../../../src/cloud/webhooks/open-webhooks.ts';
+import type { WebhookSettings } from '../../../src/cloud/webhooks/operations.ts';
 import type { TaskOrder } from '../../../src/cloud/stored/stored.ts';
 import { samples } from '../contract-samples.ts';
 import { recordingLog } from '../recording-log.ts';

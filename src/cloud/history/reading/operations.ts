@@ -17,31 +17,28 @@ import type { AlarmSeverity } from '../../severity.ts';
 import { RequestProblem } from '../../api/problem.ts';
 import { assetOf, isErased, observedMs } from '../erasure.ts';
 import type { HistoryStore } from '../history-store.ts';
-import { type Hole, holes_max } from '../holes.ts';
+import { holes_max } from '../holes.ts';
 import { byArrival, feedOf, history_classes, type HistoryClass, type HistoryMessage } from '../message.ts';
 import { type ArrivalPage, type ArrivalQuery, isBehind, placeBehind, readArrivals } from './arrivals.ts';
 import { cursorAfter, type Place, readCursor } from './cursor.ts';
 import {
   compareText,
+  fitting,
   FleetEvents,
+  type FleetMessage,
   type Order,
   type Page,
   type PageQuery,
   placeIn,
   readPage,
 } from './page.ts';
-import { type Budget, newBudget, newPause, page_chars_max } from './reader.ts';
+import { type Budget, newBudget, newPause } from './reader.ts';
 import { readSeries, type Series } from './series.ts';
 import { readTrack, type Track, type TrackQuery } from './track.ts';
 import type { Zone } from './zone.ts';
 import { texts } from '../../texts.ts';
 import type { CloudAck } from '../../../contract/tasks.ts';
 import type { Change, Erasure, ErasureQuery } from '../../stored/stored.ts';
-
-interface KitMessage {
-  readonly kit_id: string;
-  readonly message: HistoryMessage;
-}
 
 const id_bytes = 16;
 const place_bytes = id_bytes + 6;
@@ -53,7 +50,7 @@ const place_bytes = id_bytes + 6;
 class FleetArrivals {
   readonly #limit: number;
   readonly #places: Map<string, Place>;
-  #kept: readonly KitMessage[] = [];
+  #kept: readonly FleetMessage[] = [];
   readonly #ends = new Map<string, Place>();
   #more = false;
 
@@ -62,7 +59,7 @@ class FleetArrivals {
     this.#limit = limit;
   }
 
-  get events(): readonly KitMessage[] {
+  get events(): readonly FleetMessage[] {
     return this.#kept;
   }
 
@@ -77,15 +74,11 @@ class FleetArrivals {
   add(kit_id: string, { messages, end, more }: ArrivalPage): void {
     this.#ends.set(kit_id, end);
     const all = [...this.#kept, ...messages.map((message) => ({ kit_id, message }))].sort(compare);
-    let chars = 0;
-    const excess = all.findIndex(({ message }, index) => {
-      chars += message.data.length;
-      return index === this.#limit || (index > 0 && chars > page_chars_max);
-    });
-    this.#kept = excess < 0 ? all : all.slice(0, excess);
+    this.#kept = fitting(all, this.#limit);
+    const excess = all.slice(this.#kept.length);
     // Of a kit that gives way, what is left is behind the last message that stays.
-    for (const { kit_id: id } of excess < 0 ? [] : all.slice(excess)) this.#ends.delete(id);
-    this.#more ||= more || excess >= 0;
+    for (const { kit_id: id } of excess) this.#ends.delete(id);
+    this.#more ||= more || excess.length > 0;
   }
 
   /** The place of each kit behind what is given. */
@@ -95,7 +88,7 @@ class FleetArrivals {
   }
 }
 
-function compare(a: KitMessage, b: KitMessage): number {
+function compare(a: FleetMessage, b: FleetMessage): number {
   const difference = (a.message.arrived_ms ?? 0) - (b.message.arrived_ms ?? 0);
   return difference || compareText(a.kit_id, b.kit_id) || byArrival(a.message, b.message);
 }
@@ -289,38 +282,17 @@ export class HistoryOperations {
     const since_ms = await this.#store.historySince(kit_id);
     const oldest = await this.#store.historyOldest(kit_id);
     const { epochs, hasMoreDrops } = await readCompleteness(this.#store, kit_id);
-    const oldestOf = (of: HistoryClass): string | null => {
-      const { [of]: ms } = oldest;
-      return ms === undefined ? null : iso(ms);
-    };
+    const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : iso(ms));
     return {
-      since: since_ms === undefined ? null : iso(since_ms),
+      since: timeOf(since_ms),
       oldest: {
-        event: oldestOf('event'),
-        position: oldestOf('position'),
-        feed: oldestOf('feed'),
-        kit: oldestOf('kit'),
+        event: timeOf(oldest.event),
+        position: timeOf(oldest.position),
+        feed: timeOf(oldest.feed),
+        kit: timeOf(oldest.kit),
       },
       more_dropped: hasMoreDrops,
-      epochs: epochs.map(({ epoch, received, missing, more, dropped }) => ({
-        epoch,
-        received,
-        missing: missing.map(({ lo, hi, messages, reasons }) => ({
-          lo,
-          hi,
-          messages,
-          reasons: [...reasons],
-        })),
-        more,
-        dropped: dropped.map(({ lo, hi, lane, reason, messages, reported_ms }) => ({
-          lo,
-          hi,
-          lane,
-          reason,
-          messages,
-          reported_at: iso(reported_ms),
-        })),
-      })),
+      epochs,
     };
   }
 
@@ -469,35 +441,20 @@ function objectOf(text: string): JsonObject {
 /** Missing stretches of one epoch that are named. */
 const stretches_max = 1_000;
 
-interface Missing {
-  readonly lo: number;
-  readonly hi: number;
-  readonly messages: number;
-  /** Why, as the kit reported it: reports whose numbers overlap. Empty: not explained yet. */
-  readonly reasons: readonly string[];
-}
-
-interface EpochCompleteness {
-  readonly epoch: number;
-  readonly received: number;
-  readonly missing: readonly Missing[];
-  /** Missing stretches beyond the first 1,000. */
-  readonly more: number;
-  /** What the kit reported as dropped of this epoch. */
-  readonly dropped: readonly Pick<Hole, 'lo' | 'hi' | 'lane' | 'reason' | 'messages' | 'reported_ms'>[];
-}
+type Epochs = CompletenessResource['epochs'];
 
 /** What is missing of a kit's messages, and why. Newest epoch first. Numbers below the first received one are not counted: an older service may have them. */
 export async function readCompleteness(
   store: AnsweringStore,
   kit_id: string,
-): Promise<{ readonly epochs: readonly EpochCompleteness[]; readonly hasMoreDrops: boolean }> {
+): Promise<{ readonly epochs: Epochs; readonly hasMoreDrops: boolean }> {
   const reported = await store.historyHoles(kit_id);
   const holes = Map.groupBy(reported.slice(0, holes_max), ({ epoch }) => epoch);
   const epochs = (await store.acks(kit_id)).map(({ epoch, ranges }) => {
     const dropped = holes.get(epoch) ?? [];
-    const missing = ranges.slice(1).map(([first], index): Missing => {
+    const missing = ranges.slice(1).map(([first], index) => {
       const [lo, hi] = [(ranges[index]?.[1] ?? first) + 1, first - 1];
+      // Reports whose numbers overlap; none: it is not explained yet.
       const reasons = dropped.filter((hole) => hole.lo <= hi && hole.hi >= lo).map(({ reason }) => reason);
       return { lo, hi, messages: hi - lo + 1, reasons: [...new Set(reasons)] };
     });
@@ -506,14 +463,9 @@ export async function readCompleteness(
       received: ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0),
       missing: missing.slice(0, stretches_max),
       more: Math.max(0, missing.length - stretches_max),
-      dropped: dropped.map(({ lo, hi, lane, reason, messages, reported_ms }) => ({
-        lo,
-        hi,
-        lane,
-        reason,
-        messages,
-        reported_ms,
-      })),
+      dropped: dropped.map(({ lo, hi, lane, reason, messages, reported_ms }) => {
+        return { lo, hi, lane, reason, messages, reported_at: iso(reported_ms) };
+      }),
     };
   });
   return { epochs, hasMoreDrops: reported.length > holes_max };

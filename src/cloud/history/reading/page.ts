@@ -77,9 +77,19 @@ function spanAfter({ from_ms, to_ms, order }: PageQuery, after: Place | undefine
     : { from_ms, to_ms: Math.min(to_ms, after.time_ms + 1) };
 }
 
-interface FleetMessage {
+export interface FleetMessage {
   readonly kit_id: string;
   readonly message: HistoryMessage;
+}
+
+/** The first of these that fit into an answer: so many, of limited size, and at least one. */
+export function fitting(all: readonly FleetMessage[], limit: number): readonly FleetMessage[] {
+  let chars = 0;
+  const excess = all.findIndex(({ message }, index) => {
+    chars += message.data.length;
+    return index === limit || (index > 0 && chars > page_chars_max);
+  });
+  return excess < 0 ? all : all.slice(0, excess);
 }
 
 type ByTime = Exclude<Order, 'arrival'>;
@@ -119,14 +129,9 @@ export class FleetEvents {
     const all = [...this.#kept, ...own]
       .filter((each) => this.#end === undefined || this.#compare(each, this.#end) <= 0)
       .sort((a, b) => this.#compare(a, b));
-    let chars = 0;
-    const excess = all.findIndex(({ message }, index) => {
-      chars += message.data.length;
-      return index === this.#limit || (index > 0 && chars > page_chars_max);
-    });
-    this.#kept = excess < 0 ? all : all.slice(0, excess);
+    this.#kept = fitting(all, this.#limit);
     const cut = this.#kept.at(-1);
-    if (excess >= 0 && cut) this.#endAt(cut);
+    if (this.#kept.length < all.length && cut) this.#endAt(cut);
     return true;
   }
 

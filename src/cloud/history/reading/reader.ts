@@ -213,22 +213,16 @@ export async function* segmentGroups(
   }
 }
 
-async function* segmentsOf(
+/** Those that may hold messages of the stretch, in its order. */
+export async function* segmentsOf(
   store: HistoryStore,
-  stretch: Stretch,
+  stretch: Pick<Stretch, 'kit_id' | 'classes' | 'from_ms' | 'to_ms' | 'order'>,
 ): AsyncGenerator<StoredSegment, void, undefined> {
   const { kit_id, classes, from_ms, to_ms, order } = stretch;
   let after: { readonly ms: number; readonly id: string } | undefined;
   do {
-    const some = await store.historySegments({
-      kit_id,
-      classes,
-      from_ms,
-      to_ms,
-      order,
-      after,
-      limit: segments_at_once,
-    });
+    const asked = { kit_id, classes, from_ms, to_ms, order, after };
+    const some = await store.historySegments({ ...asked, limit: segments_at_once });
     for (const segment of some) {
       yield segment;
       await turn();

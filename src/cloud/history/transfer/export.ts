@@ -1,14 +1,19 @@
 /** Writes the history of kits as lines that `import.ts` reads into another service. */
 import { isErased, observedMs } from '../erasure.ts';
 import { history_classes, type HistoryMessage } from '../message.ts';
-import type { HistoryStore, StoredSegment } from '../history-store.ts';
+import type { HistoryStore } from '../history-store.ts';
+import { segmentsOf } from '../reading/reader.ts';
 import { isMisdated } from '../retention.ts';
 import { messagesOf } from '../segment.ts';
 import { writeKitLine, writeMessageLine, writeRecordLines } from './lines.ts';
 import { day_ms } from '../../../platform/time.ts';
 
-/** Segments of one statement. */
-const segments_at_once = 8;
+const everything = {
+  classes: history_classes,
+  from_ms: Number.MIN_SAFE_INTEGER,
+  to_ms: Number.MAX_SAFE_INTEGER,
+  order: 'asc',
+} as const;
 
 /**
  * The lines of a kit, in portions of one segment. A message that is divided meanwhile may be written twice, which an import
@@ -34,29 +39,10 @@ export async function* exportKit(
     const kept = messages.filter((message) => !isErased(erased, message, observedMs(message, landed_ms)));
     yield linesOf(kept, (message) => (isMisdated(message, landed_ms) ? landed_ms : undefined));
   }
-  for await (const { body, day, misdated } of segmentsOf(store, kit_id)) {
+  for await (const { body, day, misdated } of segmentsOf(store, { kit_id, ...everything })) {
     yield linesOf(await messagesOf(body), () => (misdated ? day * day_ms : undefined));
   }
   yield* writeRecordLines(record, count);
 }
 
 type ArrivedOf = (message: HistoryMessage) => number | undefined;
-
-async function* segmentsOf(
-  store: HistoryStore,
-  kit_id: string,
-): AsyncGenerator<StoredSegment, void, undefined> {
-  const all = {
-    kit_id,
-    classes: history_classes,
-    from_ms: Number.MIN_SAFE_INTEGER,
-    to_ms: Number.MAX_SAFE_INTEGER,
-  };
-  for (let after: { readonly ms: number; readonly id: string } | undefined; ;) {
-    const some = await store.historySegments({ ...all, order: 'asc', after, limit: segments_at_once });
-    yield* some;
-    const last = some.length === segments_at_once ? some.at(-1) : undefined;
-    if (!last) return;
-    after = { ms: last.lo_ms, id: last.id };
-  }
-}

@@ -2,8 +2,8 @@
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { channelOf } from '../../../contract/topics.ts';
 import { isNewer, type Order, type Refusal } from '../../read-message.ts';
-import type { Queries, Row, SqlValue } from '../../sql/database.ts';
-import { inPortions, places } from '../../sql/many-rows.ts';
+import { clause, listed, raw, sql, type Queries, type Row } from '../../sql/database.ts';
+import { inPortions } from '../../sql/many-rows.ts';
 import type { Change, FeedArrival } from '../../stored/stored.ts';
 import { texts } from '../../texts.ts';
 import { forgetGone } from './newest.ts';
@@ -32,7 +32,7 @@ interface Newest extends FeedArrival {
   readonly all: readonly FeedArrival[];
 }
 
-export interface StoredFeeds {
+interface StoredFeeds {
   readonly changes: readonly Change[];
   /** Why messages were not taken, by kit. */
   readonly refused: ReadonlyMap<string, readonly Refusal[]>;
@@ -110,34 +110,25 @@ function keyOf(row: Row | FeedArrival): string {
  * subquery with a value is looked up by the key; for EXISTS beside OR, PostgreSQL would read the whole table for each statement.
  */
 async function putSome(queries: Queries, some: readonly Newest[]): Promise<readonly Row[]> {
-  const big = 'CAST(? AS BIGINT)';
-  return queries.all(
-    `INSERT INTO feeds (kit_id, asset_id, feed, data, time_ms, epoch, seq, unsynced)
-     SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, 1
-     FROM (VALUES ${places(some, `(?, ?, ?, ?, ${big}, ${big}, ${big})`)}) AS new
-     WHERE (SELECT 1 FROM feeds WHERE kit_id = new.column1 AND asset_id = new.column2 AND feed = new.column3) = 1
-       OR (SELECT COUNT(*) FROM feeds WHERE kit_id = new.column1) < ${feeds_of_kit_max}
-     ON CONFLICT (kit_id, asset_id, feed) DO UPDATE SET data = excluded.data, time_ms = excluded.time_ms,
-       epoch = excluded.epoch, seq = excluded.seq, unsynced = excluded.unsynced
-       WHERE (excluded.epoch, excluded.seq) > (feeds.epoch, feeds.seq)
-     RETURNING kit_id, asset_id, feed`,
-    ...some.flatMap(({ kit_id, asset_id, feed, text, message }): SqlValue[] => [
-      kit_id,
-      asset_id,
-      feed,
-      text,
-      message.time_ms,
-      message.epoch,
-      message.seq,
-    ]),
-  );
+  const rows = some.map(({ kit_id, asset_id, feed, text, message: { time_ms, epoch, seq } }) => {
+    const stamp = clause`CAST(${time_ms} AS BIGINT), CAST(${epoch} AS BIGINT), CAST(${seq} AS BIGINT)`;
+    return clause`(${kit_id}, ${asset_id}, ${feed}, ${text}, ${stamp})`;
+  });
+  return sql(queries)`INSERT INTO feeds (kit_id, asset_id, feed, data, time_ms, epoch, seq, unsynced)
+    SELECT new.column1, new.column2, new.column3, new.column4, new.column5, new.column6, new.column7, 1
+    FROM (VALUES ${listed(rows)}) AS new
+    WHERE (SELECT 1 FROM feeds WHERE kit_id = new.column1 AND asset_id = new.column2 AND feed = new.column3) = 1
+      OR (SELECT COUNT(*) FROM feeds WHERE kit_id = new.column1) < ${raw(String(feeds_of_kit_max))}
+    ON CONFLICT (kit_id, asset_id, feed) DO UPDATE SET data = excluded.data, time_ms = excluded.time_ms,
+      epoch = excluded.epoch, seq = excluded.seq, unsynced = excluded.unsynced
+      WHERE (excluded.epoch, excluded.seq) > (feeds.epoch, feeds.seq)
+    RETURNING kit_id, asset_id, feed`;
 }
 
 async function readSome(queries: Queries, some: readonly FeedArrival[]): Promise<readonly Row[]> {
-  return queries.all(
-    `SELECT kit_id, asset_id, feed, epoch, seq FROM feeds WHERE (kit_id, asset_id, feed) IN (VALUES ${places(some, '(?, ?, ?)')})`,
-    ...some.flatMap(({ kit_id, asset_id, feed }) => [kit_id, asset_id, feed]),
-  );
+  const keys = some.map(({ kit_id, asset_id, feed }) => clause`(${kit_id}, ${asset_id}, ${feed})`);
+  return sql(queries)`SELECT kit_id, asset_id, feed, epoch, seq FROM feeds
+    WHERE (kit_id, asset_id, feed) IN (VALUES ${listed(keys)})`;
 }
 
 /**

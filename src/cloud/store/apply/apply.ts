@@ -12,7 +12,7 @@ import type { Message } from '../../read-message.ts';
 import { feeds_of_kit_max } from './apply-feeds.ts';
 import { applyTask } from '../tasks.ts';
 import { applyFile } from '../../files/file-store.ts';
-import { type Place, putNewest } from './newest.ts';
+import { type Place, type Put, putNewest } from './newest.ts';
 import { type News, noteLosses } from '../../stored/losses.ts';
 import { takePartner } from '../partners.ts';
 import { jsonOf, stateOf } from '../../stored/rows.ts';
@@ -23,7 +23,6 @@ import { texts } from '../../texts.ts';
 /** Limits of one kit; a connector announces at most 768 assets, and partners add theirs. */
 export const kit_limits = { assets: 1_024, feeds: feeds_of_kit_max } as const;
 
-const nothing: Applied = [];
 /** Types and protocols of a later minor version are carried as they are. */
 const openAnnouncement = announcement.extend({ type: z.string().min(1), protocol: z.string().min(1) });
 const statusEdge = z.looseObject({ status: assetStatus, reason: z.string().nullish() });
@@ -45,17 +44,21 @@ async function applyAsset(queries: Queries, arrival: Arrival, asset_id: string):
   const place: Place = { table: 'assets', key: { kit_id, asset_id }, rows_max: kit_limits.assets };
   if (message.data === null) {
     const put = await putNewest(queries, place, { data: '{}', gone: 1 }, message);
-    return put === 'stored' ? [{ kind: 'asset_gone', kit_id, asset_id }] : nothing;
+    return put === 'stored' ? [{ kind: 'asset_gone', kit_id, asset_id }] : [];
   }
   const read = readLenient(openAnnouncement, message.data);
   if ('fault' in read) return read;
   if (read.data.id !== asset_id) return { fault: texts.other_id('id', read.data.id) };
-  if (await isRemovedByRoster(queries, arrival, asset_id)) return nothing;
+  if (await isRemovedByRoster(queries, arrival, asset_id)) return [];
   const put = await putNewest(queries, place, { data: JSON.stringify(read.data), gone: 0 }, message);
   const { status, status_reason } = read.data;
   await applyStatus(queries, arrival, { asset_id, status, reason: status_reason });
+  return appliedOf(put, { kind: 'asset', kit_id, asset_id });
+}
+
+function appliedOf(put: Put, change: Change): Applied {
   if (put === 'full') return { fault: texts.too_many_assets(kit_limits.assets) };
-  return put === 'stored' ? [{ kind: 'asset', kit_id, asset_id }] : nothing;
+  return put === 'stored' ? [change] : [];
 }
 
 async function applyCommands(queries: Queries, arrival: Arrival, asset_id: string): Promise<Applied> {
@@ -64,8 +67,7 @@ async function applyCommands(queries: Queries, arrival: Arrival, asset_id: strin
   if ('fault' in read) return read;
   const place: Place = { table: 'commands', key: { kit_id, asset_id }, rows_max: kit_limits.assets };
   const put = await putNewest(queries, place, { data: JSON.stringify(read.data.commands) }, message);
-  if (put === 'full') return { fault: texts.too_many_assets(kit_limits.assets) };
-  return put === 'stored' ? [{ kind: 'commands', kit_id, asset_id }] : nothing;
+  return appliedOf(put, { kind: 'commands', kit_id, asset_id });
 }
 
 /** A link event is not stored here: the telemetry of the kit contains the state. Other feeds: `apply-feeds.ts`. */
@@ -74,13 +76,12 @@ async function applyEvent(
   arrival: Arrival,
   { asset_id, feed }: { readonly asset_id: string; readonly feed: string },
 ): Promise<Applied> {
-  if (feed !== 'asset_status') return nothing;
+  if (feed !== 'asset_status') return [];
   const edge = statusEdge.safeParse(arrival.message.data);
   if (!edge.success) return { fault: firstFault(edge.error, { value: arrival.message.data, name: 'data' }) };
   const { status, reason } = edge.data;
   const put = await applyStatus(queries, arrival, { asset_id, status, reason: reason ?? null });
-  if (put === 'full') return { fault: texts.too_many_assets(kit_limits.assets) };
-  return put === 'stored' ? [{ kind: 'asset', kit_id: arrival.kit_id, asset_id }] : nothing;
+  return appliedOf(put, { kind: 'asset', kit_id: arrival.kit_id, asset_id });
 }
 
 /** What the kit has of a partner asset. */

@@ -1,5 +1,5 @@
 /** Keeps the newest of several values, whatever the order in which they come. */
-import { sql, type Queries, type SqlValue } from '../../sql/database.ts';
+import { assigned, isEach, raw, sql, type Queries, type SqlValue } from '../../sql/database.ts';
 import { insertRows } from '../../sql/many-rows.ts';
 import type { Stamp } from '../../stored/stored.ts';
 
@@ -14,9 +14,6 @@ export interface Place {
 /** `stale`: a newer one is there. `full`: the kit has too many rows. */
 export type Put = 'stored' | 'stale' | 'full';
 
-/** The condition under which a value replaces the row (`contract/README.md`, Envelope). The time of day has no part in it. */
-const is_newer = '(?, ?) > (epoch, seq)';
-
 /** Makes replicas of an older version, which compare times otherwise, order these rows by epoch and seq as well. */
 const unsynced = 1;
 
@@ -29,25 +26,16 @@ export async function putNewest(
 ): Promise<Put> {
   const { time_ms, epoch, seq } = stamp;
   const all: Readonly<Record<string, SqlValue>> = { ...columns, time_ms, epoch, seq, unsynced };
-  const where = Object.keys(key)
-    .map((name) => `${name} = ?`)
-    .join(' AND ');
-  const updated = await queries.all(
-    `UPDATE ${table} SET ${Object.keys(all)
-      .map((name) => `${name} = ?`)
-      .join(', ')}
-     WHERE ${where} AND ${is_newer} RETURNING kit_id`,
-    ...Object.values(all),
-    ...Object.values(key),
-    epoch,
-    seq,
-  );
+  const [rows, where] = [raw(table), isEach(key)];
+  // The time of day has no part in it (`contract/README.md`, Envelope).
+  const updated = await sql(queries)`UPDATE ${rows} SET ${assigned(all)}
+    WHERE ${where} AND (${epoch}, ${seq}) > (epoch, seq) RETURNING kit_id`;
   if (updated.length > 0) return 'stored';
-  const [here] = await queries.all(`SELECT 1 AS here FROM ${table} WHERE ${where}`, ...Object.values(key));
+  const [here] = await sql(queries)`SELECT 1 AS here FROM ${rows} WHERE ${where}`;
   if (here) return 'stale';
   const { kit_id } = key;
   const isFull = async (): Promise<boolean> => {
-    const [count] = await queries.all(`SELECT COUNT(*) AS rows FROM ${table} WHERE kit_id = ?`, kit_id);
+    const [count] = await sql(queries)`SELECT COUNT(*) AS rows FROM ${rows} WHERE kit_id = ${kit_id}`;
     return Number(count?.['rows']) >= rows_max;
   };
   if ((await isFull()) && !((await forgetGone(queries, kit_id)) && !(await isFull()))) return 'full';
@@ -65,10 +53,7 @@ export async function forgetGone(queries: Queries, kit_id: string): Promise<bool
     AND partner = 0 RETURNING asset_id`;
   if (gone.length === 0) return false;
   for (const table of ['commands', 'asset_status', 'feeds'])
-    await queries.all(
-      `DELETE FROM ${table} WHERE kit_id = ? AND asset_id NOT IN (SELECT asset_id FROM assets WHERE kit_id = ?)`,
-      kit_id,
-      kit_id,
-    );
+    await sql(queries)`DELETE FROM ${raw(table)} WHERE kit_id = ${kit_id}
+      AND asset_id NOT IN (SELECT asset_id FROM assets WHERE kit_id = ${kit_id})`;
   return true;
 }

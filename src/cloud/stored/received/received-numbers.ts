@@ -7,8 +7,8 @@ import type { CloudAck } from '../../../contract/tasks.ts';
 import { blockOf, NumberBlock, spanOf } from './number-block.ts';
 import { cutFromRanges, joinRanges, type Range, rangeAt, sizeOf } from './ranges.ts';
 import { rangesOf } from '../rows.ts';
-import { sql, type Queries, type Row } from '../../sql/database.ts';
-import { inPortions, insertRows, places } from '../../sql/many-rows.ts';
+import { type Clause, clause, listed, sql, type Queries, type Row } from '../../sql/database.ts';
+import { inPortions, insertRows } from '../../sql/many-rows.ts';
 
 /** Epochs of one kit whose numbers are kept, those first that were touched last. */
 export const epochs_max = 64;
@@ -18,8 +18,6 @@ const blocks_max = 256;
 const ranges_max = 1_000;
 /** Of these, what each acknowledgement names beside what has just come. */
 const lowest_named = 100;
-/** Where a row of numbers stands for itself, PostgreSQL takes them for texts. */
-const big = 'CAST(? AS BIGINT)';
 /** Stands in the place of the blocks of an epoch that were forgotten. */
 const forgotten = -2;
 
@@ -76,15 +74,13 @@ export class ReceivedNumbers {
     const blocks = wanted.flatMap(({ kit_id, epoch, seqs }) =>
       [...new Set(seqs.map(blockOf))].map((block) => ({ kit_id, epoch, block })),
     );
-    const rows = await inPortions(blocks, async (some) =>
-      queries.all(
-        `SELECT wanted.column1 AS kit_id, wanted.column2 AS epoch, wanted.column3 AS block, ranges, seen
-         FROM (VALUES ${places(some, `(?, ${big}, ${big})`)}) AS wanted
-         LEFT JOIN received ON received.kit_id = wanted.column1 AND received.epoch = wanted.column2
-         LEFT JOIN received_blocks AS stored ON stored.kit_id = wanted.column1 AND stored.epoch = wanted.column2
-           AND stored.block = wanted.column3`,
-        ...some.flatMap(({ kit_id, epoch, block }) => [kit_id, epoch, block]),
-      ),
+    const rows = await inPortions(
+      blocks,
+      async (some) => sql(queries)`SELECT wanted.column1 AS kit_id, wanted.column2 AS epoch,
+          wanted.column3 AS block, ranges, seen FROM (VALUES ${listed(some.map(keyRow))}) AS wanted
+        LEFT JOIN received ON received.kit_id = wanted.column1 AND received.epoch = wanted.column2
+        LEFT JOIN received_blocks AS stored ON stored.kit_id = wanted.column1 AND stored.epoch = wanted.column2
+          AND stored.block = wanted.column3`,
     );
     for (const row of rows) {
       const [kit_id, epoch, block] = [String(row['kit_id']), Number(row['epoch']), Number(row['block'])];
@@ -148,6 +144,11 @@ function keyOf(row: Readonly<Record<string, unknown>>): string {
   return `${String(row['kit_id'])} ${Number(row['epoch'])}`;
 }
 
+/** Where a row of numbers stands for itself, PostgreSQL takes them for texts. */
+function keyRow({ kit_id, epoch, block }: { kit_id: string; epoch: number; block: number }): Clause {
+  return clause`(${kit_id}, CAST(${epoch} AS BIGINT), CAST(${block} AS BIGINT))`;
+}
+
 /** The range of each number that is in one. */
 function rangesWith(ranges: readonly Range[], seqs: readonly number[]): readonly Range[] {
   return seqs.map((seq) => rangeAt(ranges, seq)).filter((range) => range !== undefined);
@@ -199,13 +200,10 @@ async function writeBlocks(queries: Queries, epochs: readonly Epoch[], now_ms: n
       .map(({ numbers, isNew }) => ({ kit_id, epoch, numbers, isNew })),
   );
   const full = blocks.filter(({ numbers, isNew }) => numbers.isFull && !isNew);
-  await inPortions(full, async (some) =>
-    queries.all(
-      `DELETE FROM received_blocks WHERE (kit_id, epoch, block)
-       IN (VALUES ${places(some, '(?, CAST(? AS BIGINT), CAST(? AS BIGINT))')})`,
-      ...some.flatMap(({ kit_id, epoch, numbers }) => [kit_id, epoch, numbers.block]),
-    ),
-  );
+  await inPortions(full, async (some) => {
+    const keys = some.map(({ kit_id, epoch, numbers: { block } }) => keyRow({ kit_id, epoch, block }));
+    return sql(queries)`DELETE FROM received_blocks WHERE (kit_id, epoch, block) IN (VALUES ${listed(keys)})`;
+  });
   const open = blocks
     .filter(({ numbers }) => !numbers.isFull)
     .map(({ kit_id, epoch, numbers }) => {
@@ -273,17 +271,10 @@ export interface Holes {
 const no_holes: Holes = { missing: 0, unsorted: 0, dropped: 0 };
 
 /** By kit. `where` is about `kit_id`. */
-export async function readHoles(
-  queries: Queries,
-  where: string,
-  ids: readonly string[],
-): Promise<(kit_id: string) => Holes> {
-  const blocks = await queries.all(
-    `SELECT kit_id, epoch, SUM(numbers) AS numbers, MIN(lowest) AS lowest, MAX(highest) AS highest
-     FROM received_blocks ${where} GROUP BY kit_id, epoch`,
-    ...ids,
-  );
-  const received = await queries.all(`SELECT kit_id, epoch, ranges, dropped FROM received ${where}`, ...ids);
+export async function readHoles(queries: Queries, where: Clause): Promise<(kit_id: string) => Holes> {
+  const blocks = await sql(queries)`SELECT kit_id, epoch, SUM(numbers) AS numbers, MIN(lowest) AS lowest,
+    MAX(highest) AS highest FROM received_blocks ${where} GROUP BY kit_id, epoch`;
+  const received = await sql(queries)`SELECT kit_id, epoch, ranges, dropped FROM received ${where}`;
   const byEpoch = new Map(blocks.map((row) => [keyOf(row), row]));
   const holes = new Map<string, Holes>();
   for (const row of received) {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { dayOf, history_classes } from '../../../../../src/cloud/history/message.ts';
 import { gatewayRetention } from '../../../../../src/cloud/history/retention.ts';
-import { RetentionSetting } from '../../../../../src/cloud/history/retention.ts';
+import { retentionSetting } from '../../../../../src/cloud/history/retention.ts';
 import { channels } from '../../../../../src/contract/topics.ts';
 import { type ServiceLab, startServiceLab } from '../../../../support/service/service-lab.ts';
 
@@ -67,7 +67,7 @@ it('deletes what is older than a client has set', async () => {
     await lab.publish(gps, { lat: 47, lon: 8, alt_m: days }, { said_ms: now_ms - days * day_ms });
   while ((await lab.store.compactHistory(now_ms, true)) > 0);
   await ask(await lab.giveKey({ kits: '*' }), wanted);
-  const setting = new RetentionSetting(lab.store, gatewayRetention({ days: 30, max_mb: 200 }));
+  const setting = retentionSetting(lab.store, gatewayRetention({ days: 30, max_mb: 200 }));
   const { retention } = await setting.read();
   while ((await lab.store.trimHistory(retention, now_ms)) > 0);
   const left = await lab.store.historySegments({
