@@ -1,16 +1,13 @@
 /** Files at the alarms that they show, in the tables of both databases. */
 import { expect, it } from 'vitest';
-import { writeEnvelope } from '../../../../src/contract/envelope.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { channels } from '../../../../src/contract/topics.ts';
 import { lasting_states } from '../../../../src/cloud/api/alarm-resources.ts';
 import { webhookBodies } from '../../../../src/cloud/api/webhook-resources.ts';
-import { makeKey } from '../../../../src/cloud/principal.ts';
-import { readMessage } from '../../../../src/cloud/read-message.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
-import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { onEachDatabase } from '../each-database.ts';
+import { addHook, received } from '../story.ts';
 
 const [first, second] = ['4c7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f48', '5c7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f48'];
 const now_ms = Date.UTC(2026, 10, 21, 12);
@@ -22,10 +19,10 @@ onEachDatabase('files of alarms', (open) => {
     let seq = 0;
     const take = async (channel: string, data: JsonObject, ms = 0): Promise<readonly string[]> => {
       seq += 1;
-      const text = writeEnvelope({ epoch: 1, seq, time_ms: now_ms + ms }, JSON.stringify(data));
-      const read = readMessage(upTopic(kit_id, channel), Buffer.from(text), false);
-      if (!read) throw new Error('no channel of the contract');
-      const { changes } = await store.commit([read], now_ms + ms);
+      const { changes } = await store.commit(
+        [received({ channel, seq, data, time_ms: now_ms + ms })],
+        now_ms + ms,
+      );
       return changes.map(({ kind }) => kind);
     };
     const motion = async (detected: boolean, ms = 0): Promise<readonly string[]> =>
@@ -89,18 +86,7 @@ onEachDatabase('files of alarms', (open) => {
 
   it('are announced to webhooks once their content is here, with the alarms that they show', async () => {
     const { store, motion, file } = await lab();
-    const { key } = makeKey({ label: 'test', scopes: ['webhooks'], kits: '*', expires_ms: null }, now_ms);
-    await store.addKey(key);
-    await store.addWebhook(
-      registeredWebhook({
-        webhook_id: 'hook',
-        url: 'https://app.example.com/hook',
-        types: ['file'],
-        kits: '*',
-        key_id: key.key_id,
-        created_ms: 0,
-      }),
-    );
+    await addHook(store, { types: ['file'] });
     await motion(true);
     await file(first);
     await store.fileStored({ kit_id, file_id: first }, now_ms);

@@ -5,18 +5,13 @@ import { WebSocket } from 'ws';
 import { alarm, alarmList } from '../../../../src/cloud/api/alarm-resources.ts';
 import { type FleetServerFrame, fleetServerFrame } from '../../../../src/cloud/api/frames.ts';
 import { channels } from '../../../../src/contract/topics.ts';
-import type { JsonObject } from '../../../../src/contract/json.ts';
-import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
+import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { type ServiceLab, startServiceLab } from '../../../support/service/service-lab.ts';
+import { calm } from '../story.ts';
 
 const other_kit = '11111111-1111-4111-8111-111111111111';
-const calm: JsonObject = {
-  ...samples['kitState'],
-  degraded: [],
-  outbox: { rows: 0, bytes: 0, oldest: null },
-};
 
 let lab: ServiceLab;
 let other_key: string;

@@ -11,16 +11,11 @@ import { silent_after_ms, alarmResource } from '../../../../src/cloud/api/views.
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { received, start_ms } from '../story.ts';
+import { calm, idOf, received, start_ms } from '../story.ts';
 
 const minute_ms = 60_000;
-const state = (more: JsonObject = {}): JsonObject => ({
-  ...samples['kitState'],
-  degraded: [],
-  outbox: { rows: 0, bytes: 0, oldest: null },
-  ...more,
-});
-const id = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+const state = (more: JsonObject = {}): JsonObject => ({ ...calm, ...more });
+const id = idOf;
 
 interface Options {
   readonly at_ms?: number;
@@ -293,26 +288,52 @@ onEachDatabase('Alarms', (open) => {
       const query = { kits: [kit_id], states: lasting_states, limit: 9, now_ms: start_ms + 1_000 };
       return (await store.alarms(query)).map(({ subject }) => subject ?? '').sort();
     };
-    await relay(2, 'second', true);
-    await relay(1, 'first', true);
-    expect(await open_of()).toEqual(['first', 'second']);
-    await relay(4, 'second', false);
-    await relay(3, 'first', false);
-    expect(await open_of()).toEqual([]);
+    const [begins, ends] = [true, false];
     // Another thing has the newest message between the end of a thing and its beginning, or the other way round.
-    await relay(6, 'first', false);
-    await relay(7, 'second', true);
-    await relay(5, 'first', true);
-    expect(await open_of()).toEqual(['second']);
-    await relay(9, 'first', true);
-    await relay(10, 'second', false);
-    await relay(8, 'first', false);
-    expect(await open_of()).toEqual(['first']);
-    await relay(14, 'first', false);
-    await relay(15, 'second', true);
-    await relay(13, 'first', true);
-    await relay(12, 'first', false);
-    expect(await open_of()).toEqual(['second']);
+    for (const [relays, are_open] of [
+      [
+        [
+          [2, 'second', begins],
+          [1, 'first', begins],
+        ],
+        ['first', 'second'],
+      ],
+      [
+        [
+          [4, 'second', ends],
+          [3, 'first', ends],
+        ],
+        [],
+      ],
+      [
+        [
+          [6, 'first', ends],
+          [7, 'second', begins],
+          [5, 'first', begins],
+        ],
+        ['second'],
+      ],
+      [
+        [
+          [9, 'first', begins],
+          [10, 'second', ends],
+          [8, 'first', ends],
+        ],
+        ['first'],
+      ],
+      [
+        [
+          [14, 'first', ends],
+          [15, 'second', begins],
+          [13, 'first', begins],
+          [12, 'first', ends],
+        ],
+        ['second'],
+      ],
+    ] as const) {
+      for (const [seq, name, detected] of relays) await relay(seq, name, detected);
+      expect(await open_of()).toEqual(are_open);
+    }
   });
 
   it('are raised for an event that is short of time, and not closed by one that was overtaken', async () => {

@@ -4,14 +4,12 @@
  */
 import { expect } from 'vitest';
 import type { JsonObject } from '../../../../src/contract/json.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { writeEnvelope } from '../../../../src/contract/envelope.ts';
+import { channels } from '../../../../src/contract/topics.ts';
 import { alarmStates } from '../../../../src/cloud/api/alarm-resources.ts';
-import { readMessage } from '../../../../src/cloud/read-message.ts';
 import type { Database } from '../../../../src/cloud/sql/database.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { samples } from '../../../support/contract-samples.ts';
-import { start_ms } from '../story.ts';
+import { calm, received, start_ms } from '../story.ts';
 
 const minute_ms = 60_000;
 const day_ms = 86_400_000;
@@ -93,9 +91,7 @@ function messagesOf(kit: number, life: ReturnType<typeof lifeOf>, days: number):
   const assets = [radio, ...below];
   const sent: Sent[] = [];
   const state = (online: boolean): JsonObject => ({
-    ...samples['kitState'],
-    degraded: [],
-    outbox: { rows: 0, bytes: 0, oldest: null },
+    ...calm,
     online,
     reason: online ? null : 'stopped',
   });
@@ -167,9 +163,7 @@ export async function replayFleet(database: Database, { kits, days }: Replay): P
   for (const [arrives_ms, some] of byArrival) {
     for (; looked_ms < arrives_ms; looked_ms += 10 * minute_ms) await store.lookAtAlarms(looked_ms);
     const receptions = some.map(({ kit, seq, message: { channel, data, said_ms, historical } }) => {
-      const text = writeEnvelope({ epoch: 1, seq, time_ms: said_ms }, JSON.stringify(data));
-      const reception = readMessage(upTopic(uuid(kit, 0), channel), Buffer.from(text));
-      if (!reception) throw new Error(`no channel of the contract: ${channel}`);
+      const reception = received({ kit: uuid(kit, 0), channel, data, epoch: 1, seq, time_ms: said_ms });
       return { ...reception, historical };
     });
     await store.commit(receptions, arrives_ms);

@@ -5,18 +5,18 @@ import type { JsonObject } from '../../../../src/contract/json.ts';
 import { channels } from '../../../../src/contract/topics.ts';
 import { alarmStates } from '../../../../src/cloud/api/alarm-resources.ts';
 import { alarmResource } from '../../../../src/cloud/api/views.ts';
-import { makeKey } from '../../../../src/cloud/principal.ts';
 import type { AlarmSeverity } from '../../../../src/cloud/severity.ts';
 import type { Database } from '../../../../src/cloud/sql/database.ts';
 import { whileListening } from '../../../../src/cloud/start.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
-import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { received, start_ms } from '../story.ts';
+import { addHook, calm, received, start_ms } from '../story.ts';
 
 const minute_ms = 60_000;
 const day_ms = 86_400_000;
+
+const online: JsonObject = { ...calm, online: true, reason: null };
 
 const told = z.object({
   type: z.string(),
@@ -30,20 +30,8 @@ const told = z.object({
 /** A kit, an operator, and a receiver of webhooks; times are minutes since the start. */
 async function startKit(database: Database, severity_min: AlarmSeverity = 'info') {
   const store = sqlStore(database);
-  const rights = { label: 'ops', scopes: ['read'], kits: [kit_id], expires_ms: null };
-  const { key } = makeKey(rights, start_ms);
-  await store.addKey(key);
-  await store.addWebhook(
-    registeredWebhook({
-      webhook_id: 'ops',
-      url: 'https://ops.example.com/hook',
-      types: ['alarm', 'asset', 'link', 'battery', 'queue', 'kit.degraded'],
-      kits: [kit_id],
-      key_id: key.key_id,
-      created_ms: start_ms,
-      severity_min,
-    }),
-  );
+  const types = ['alarm', 'asset', 'link', 'battery', 'queue', 'kit.degraded'] as const;
+  await addHook(store, { types, severity_min });
   let seq = 0;
   const send = async (
     minute: number,
@@ -61,8 +49,7 @@ async function startKit(database: Database, severity_min: AlarmSeverity = 'info'
     const found = await store.alarms({ kits: [kit_id], states: alarmStates, limit: 100, now_ms });
     return found.map((alarm) => alarmResource(alarm, now_ms)).toReversed();
   };
-  const online = { ...samples['kitState'], degraded: [], outbox: { rows: 0, bytes: 0, oldest: null } };
-  await send(0, channels.state, { ...online, online: true, reason: null });
+  await send(0, channels.state, online);
   await send(0, channels.asset(asset_id), samples['announcement'] ?? {});
   return {
     store,
@@ -209,13 +196,7 @@ onEachDatabase('Alarms that others reported', (open) => {
     expect(await kit.told()).toEqual(['alarm motion true', 'link opened', 'asset opened']);
     // Its backlog is one of a minute ago, not of twenty.
     const outbox = { rows: 1, bytes: 1_000, oldest: new Date(start_ms - 11 * minute_ms).toISOString() };
-    await kit.send(9, channels.state, {
-      ...samples['kitState'],
-      degraded: [],
-      outbox,
-      online: true,
-      reason: null,
-    });
+    await kit.send(9, channels.state, { ...online, outbox });
     expect((await kit.alarms(9)).some(({ what }) => what === 'queue')).toBe(false);
     // Somebody sets the clock.
     await kit.motion(10, false);
@@ -233,18 +214,7 @@ onEachDatabase('Alarms that others reported', (open) => {
     const reports = async (minute: number) =>
       kit.send(minute, channels.telemetry, { wans: [{ name: 'eth3', status: 'online' }] }, { epoch: 18 });
     await kit.battery(1, 8);
-    await kit.send(
-      10,
-      channels.state,
-      {
-        ...samples['kitState'],
-        degraded: [],
-        outbox: { rows: 0, bytes: 0, oldest: null },
-        online: true,
-        reason: null,
-      },
-      { epoch: 18 },
-    );
+    await kit.send(10, channels.state, online, { epoch: 18 });
     await reports(11);
     await reports(50);
     expect(await kit.alarms(50)).toMatchObject([{ what: 'battery', state: 'open' }]);

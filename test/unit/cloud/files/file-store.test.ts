@@ -1,12 +1,11 @@
 /** What became of files, in the tables of both databases. */
 import { expect, it } from 'vitest';
-import { writeEnvelope } from '../../../../src/contract/envelope.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { readMessage } from '../../../../src/cloud/read-message.ts';
+import { channels } from '../../../../src/contract/topics.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
+import { received } from '../story.ts';
 
 const [first, second] = ['4c7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f48', '5c7e2a90-6b1d-4f3a-8e52-9d0c1b2a3f48'];
 const now_ms = Date.UTC(2026, 10, 21, 12);
@@ -15,11 +14,9 @@ onEachDatabase('files of a kit', (open) => {
   async function lab() {
     const store = sqlStore(await open());
     const report = async (seq: number, id: string, more: JsonObject = {}): Promise<readonly string[]> => {
-      const text = JSON.stringify({ ...samples['fileReport'], id, bytes: 10, ...more });
-      const envelope = writeEnvelope({ epoch: 1, seq, time_ms: now_ms }, text);
-      const read = readMessage(upTopic(kit_id, channels.file(id)), Buffer.from(envelope), false);
-      if (!read) throw new Error('no channel of the contract');
-      const { changes } = await store.commit([read], now_ms);
+      const data = { ...samples['fileReport'], id, bytes: 10, ...more };
+      const reports = [received({ channel: channels.file(id), seq, data, time_ms: now_ms })];
+      const { changes } = await store.commit(reports, now_ms);
       return changes.flatMap((change) => (change.kind === 'file' ? [change.file_id] : []));
     };
     const stateOf = async (file_id: string) => (await store.file({ kit_id, file_id }))?.state;

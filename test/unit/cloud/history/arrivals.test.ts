@@ -5,17 +5,15 @@
  * has the same (ax#980), and the clocks of two writers differ (apache/hive#1728).
  */
 import { expect, it } from 'vitest';
-import { packBatch } from '../../../../src/contract/batch/pack.ts';
-import { writeEnvelope } from '../../../../src/contract/envelope.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { channels } from '../../../../src/contract/topics.ts';
 import { HistoryOperations } from '../../../../src/cloud/history/reading/operations.ts';
 import { page_chars_max } from '../../../../src/cloud/history/reading/reader.ts';
-import { type Reception, readMessage } from '../../../../src/cloud/read-message.ts';
+import type { Reception } from '../../../../src/cloud/read-message.ts';
 import type { Database } from '../../../../src/cloud/sql/database.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { start_ms } from '../story.ts';
+import { batchOf, divide, received, start_ms } from '../story.ts';
 
 const other_kit = '2b671a64-40d5-591e-99b0-da01ff1f3342';
 const day_ms = 86_400_000;
@@ -26,26 +24,19 @@ const always = {
 } as const;
 const inTurn = async <T>(part: () => Promise<T>): Promise<T> => part();
 
-function event(seq: number, time_ms: number, { kit = kit_id, data = {} } = {}): Reception {
-  const text = writeEnvelope({ epoch: 17, seq, time_ms }, JSON.stringify(data));
-  const reception = readMessage(upTopic(kit, channels.event(asset_id, 'blob')), Buffer.from(text));
-  if (!reception) throw new Error('no channel of the contract');
-  return reception;
-}
+const event = (seq: number, time_ms: number, { kit = kit_id, data = {} } = {}): Reception =>
+  received({ channel: channels.event(asset_id, 'blob'), seq, time_ms, kit, data });
 
-function batch(first: number, messages: number): Reception {
-  const items = Array.from({ length: messages }, (_, at) => ({
-    channel: at % 3 === 0 ? channels.event(asset_id, 'blob') : channels.feed(asset_id, 'gps'),
-    epoch: 17,
-    seq: first + at,
-    // Of several days, so that it is divided into several segments.
-    time_ms: start_ms - (at % 4) * day_ms + at,
-    data: JSON.stringify({ lat: 47, lon: 8, alt_m: at }),
-  }));
-  const read = readMessage(upTopic(kit_id, channels.batch), packBatch(items, { historical: true }));
-  if (!read) throw new Error('not a batch');
-  return read;
-}
+const batch = (first: number, messages: number): Reception =>
+  batchOf(
+    Array.from({ length: messages }, (_, at) => ({
+      channel: at % 3 === 0 ? channels.event(asset_id, 'blob') : channels.feed(asset_id, 'gps'),
+      seq: first + at,
+      // Of several days, so that it is divided into several segments.
+      time_ms: start_ms - (at % 4) * day_ms + at,
+      data: JSON.stringify({ lat: 47, lon: 8, alt_m: at }),
+    })),
+  );
 
 /** A client that polls: it keeps the cursor, and asks again at once while there is more. */
 class Poller {
@@ -120,7 +111,7 @@ onEachDatabase('the order of arrival', (open) => {
     await poller.poll();
     await poller.poll();
     expect(poller.seqs).toEqual([...numbers(1, 51), 52, 51, 53]);
-    while ((await store.compactHistory(start_ms, true)) > 0);
+    await divide(store);
     await poller.poll();
     expect(poller.seqs).toHaveLength(53);
     const again = new Poller(store, 7);
@@ -249,7 +240,7 @@ onEachDatabase('the order of arrival', (open) => {
       (await history.messages(kit_id, { ...always, limit: 10, arrived_from })).messages.map(({ seq }) => seq);
     const both = async (): Promise<unknown> => [await seqsOf(), await seqsOf(start_ms + 2_000)];
     expect(await both()).toEqual([[2, 3], [3]]);
-    while ((await store.compactHistory(start_ms, true)) > 0);
+    await divide(store);
     expect(await both()).toEqual([[2, 3], [3]]);
   });
 });

@@ -3,17 +3,16 @@
  * repeat a state filled the activity of others (home-assistant/core#32434, #73329).
  */
 import { expect, it } from 'vitest';
-import { writeEnvelope } from '../../../../src/contract/envelope.ts';
 import { assetId } from '../../../../src/contract/identity.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { channels } from '../../../../src/contract/topics.ts';
 import { alarmStates } from '../../../../src/cloud/api/alarm-resources.ts';
 import { HistoryOperations } from '../../../../src/cloud/history/reading/operations.ts';
-import { readMessage, type Reception } from '../../../../src/cloud/read-message.ts';
+import type { Reception } from '../../../../src/cloud/read-message.ts';
 import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import { kit_id, samples } from '../../../support/contract-samples.ts';
-import { start_ms } from '../story.ts';
+import { kit_id } from '../../../support/contract-samples.ts';
+import { calm, received, start_ms } from '../story.ts';
 
 const [camera, drone, radio] = ['camera', 'drone', 'radio'].map((name) => assetId(kit_id, name));
 const hour_s = 3_600;
@@ -21,10 +20,7 @@ let seq = 0;
 
 function message(channel: string, data: JsonObject, time_ms: number): Reception {
   seq += 1;
-  const text = writeEnvelope({ epoch: 17, seq, time_ms }, JSON.stringify(data));
-  const reception = readMessage(upTopic(kit_id, channel), Buffer.from(text));
-  if (!reception) throw new Error(`no channel of the contract: ${channel}`);
-  return reception;
+  return received({ channel, seq, data, time_ms });
 }
 
 /** What is sent in this second; the buffer count flips between none and one. */
@@ -33,7 +29,7 @@ function messagesAt(second: number): readonly Reception[] {
   const outbox = { rows: (second / 5) % 2, bytes: 0, oldest: null };
   const due: readonly (readonly [every_s: number, channel: string, data: JsonObject])[] = [
     [1, channels.feed(drone ?? '', 'gps'), { lat: 47.1, lon: 8.5 + second / 1e6, alt_m: 500 }],
-    [5, channels.state, { ...samples['kitState'], degraded: [], outbox }],
+    [5, channels.state, { ...calm, outbox }],
     [
       10,
       channels.telemetry,

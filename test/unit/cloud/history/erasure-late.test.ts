@@ -1,22 +1,16 @@
 /** What an erasure leaves alone, and what arrives after it: history of its time stays erased, and the state of now is never withheld. */
 import { expect, it } from 'vitest';
-import { writeEnvelope } from '../../../../src/contract/envelope.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { makeKey } from '../../../../src/cloud/principal.ts';
-import { history_classes } from '../../../../src/cloud/history/message.ts';
-import { newBudget, readHistory } from '../../../../src/cloud/history/reading/reader.ts';
+import { channels } from '../../../../src/contract/topics.ts';
 import { exportKit } from '../../../../src/cloud/history/transfer/export.ts';
-import { readMessage, type Reception } from '../../../../src/cloud/read-message.ts';
+import type { Reception } from '../../../../src/cloud/read-message.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
-import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { gps, received, report, start_ms } from '../story.ts';
+import { addHook, divide, gps, historyOf, received, report, start_ms, truck } from '../story.ts';
 
 const day_ms = 86_400_000;
 const before_ms = start_ms + 3_600_000;
 const now_ms = before_ms + 60_000;
-const webhook_id = '00000000-0000-4000-8000-000000000001';
 const erasures = [
   ['an asset', asset_id],
   ['the kit', undefined],
@@ -37,44 +31,13 @@ const kitFix = (seq: number, fix_ms: number) =>
   });
 
 const motion = (seq: number, time_ms: number, time_quality?: 'unsynced'): Reception => {
-  const text = writeEnvelope({ epoch: 17, seq, time_ms, time_quality }, '{"detected":true}');
-  const reception = readMessage(upTopic(kit_id, channels.event(asset_id, 'motion')), Buffer.from(text));
-  if (!reception) throw new Error('no channel of the contract');
-  return reception;
+  const channel = channels.event(asset_id, 'motion');
+  return received({ channel, seq, time_ms, time_quality, data: { detected: true } });
 };
-
-async function addPartner(store: Store): Promise<void> {
-  const type = { asset_key: `${kit_id}:partner:${asset_id}`, type: 'truck', vendor: null, model: null };
-  const about = { name: 'Truck', metadata: {}, parent_id: null, created_by: 'test', created_ms: start_ms };
-  await store.addPartner({ kit_id, asset_id, ...type, ...about });
-}
-
-async function addWebhook(store: Store): Promise<void> {
-  const { key } = makeKey({ label: 'test', scopes: ['webhooks'], kits: '*', expires_ms: null }, start_ms);
-  await store.addKey(key);
-  await store.addWebhook(
-    registeredWebhook({
-      webhook_id,
-      url: 'https://app.example.com/hook',
-      types: ['task.ended', 'alarm', 'kit.online', 'kit.offline'],
-      kits: [kit_id],
-      key_id: key.key_id,
-      created_ms: start_ms,
-    }),
-  );
-}
 
 /** Numbers of the messages of the history, wherever they are read. */
 async function seqsOf(store: Store): Promise<readonly number[]> {
-  const stretch = {
-    kit_id,
-    classes: history_classes,
-    from_ms: 0,
-    to_ms: Date.UTC(2040, 0),
-    order: 'asc',
-  } as const;
-  const seqs: number[] = [];
-  for await (const { epoch, seq } of readHistory(store, stretch, newBudget())) if (epoch > 0) seqs.push(seq);
+  const seqs = (await historyOf(store)).filter(({ epoch }) => epoch > 0).map(({ seq }) => seq);
   const exported: string[] = [];
   for await (const lines of exportKit(store, kit_id, 0)) exported.push(lines);
   const inFile = Array.from(exported.join('').matchAll(/"epoch":17,"seq":(\d+)/gu), ([, seq]) => Number(seq));
@@ -87,8 +50,8 @@ onEachDatabase('what arrives after an erasure', (open) => {
   const filled = async (id: string | undefined) => {
     const database = await open();
     const store = sqlStore(database);
-    await addPartner(store);
-    await addWebhook(store);
+    await store.addPartner(truck(asset_id));
+    await addHook(store, { types: ['task.ended', 'alarm', 'kit.online', 'kit.offline'] });
     await store.commit([task(1, 'running', 1, start_ms)], start_ms);
     await store.eraseHistory({ kit_id, asset_id: id, before_ms }, before_ms);
     return { database, store };
@@ -137,10 +100,8 @@ onEachDatabase('what arrives after an erasure', (open) => {
     const timed = { ...pushed, timestamp: new Date(before_ms - 7).toISOString() };
     await store.takePartner(kit_id, asset_id, { record: { ...record, ...more }, fix: timed }, now_ms);
     expect(await known()).toBe(before_ms - 7);
-    while ((await store.compactHistory(now_ms, true)) > 0);
-    const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: now_ms, order: 'asc' } as const;
-    for await (const { channel } of readHistory(store, stretch, newBudget()))
-      expect(channel).not.toContain('gps');
+    await divide(store, now_ms);
+    expect((await historyOf(store)).filter(({ channel }) => channel.includes('gps'))).toEqual([]);
   });
 
   it.each(erasures)('is no alarm of before the erasure of %s, and any of after it', async (_, id) => {
@@ -170,9 +131,9 @@ onEachDatabase('what arrives after an erasure', (open) => {
     await store.commit([motion(2, 5_000, 'unsynced')], now_ms);
     await store.commit([motion(3, before_ms - 500 * day_ms), motion(4, before_ms + 30 * day_ms)], now_ms);
     expect(await seqsOf(store)).toEqual([2, 3, 4]);
-    while ((await store.compactHistory(now_ms, true)) > 0);
+    await divide(store, now_ms);
     await store.commit([motion(5, 6_000, 'unsynced')], now_ms);
-    while ((await store.compactHistory(now_ms, true)) > 0);
+    await divide(store, now_ms);
     expect(await seqsOf(store)).toEqual([2, 3, 4, 5]);
     // Such messages count with their arrival: today's with the moment of the erasure, older ones with their day.
     await store.eraseHistory({ kit_id, asset_id: id, before_ms: now_ms - 1 }, now_ms);
@@ -180,7 +141,7 @@ onEachDatabase('what arrives after an erasure', (open) => {
     await store.eraseHistory({ kit_id, asset_id: id, before_ms: now_ms }, now_ms);
     expect(await seqsOf(store)).toEqual([]);
     await store.commit([motion(6, 7_000, 'unsynced')], now_ms);
-    while ((await store.compactHistory(now_ms, true)) > 0);
+    await divide(store, now_ms);
     expect(await seqsOf(store)).toEqual([6]);
   });
 });

@@ -6,19 +6,13 @@ import { promisify } from 'node:util';
 import { inflateSync } from 'node:zlib';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { packBatch } from '../../../../src/contract/batch/pack.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { channels } from '../../../../src/contract/topics.ts';
 import type { Group } from '../../../../src/cloud/history/segment.ts';
 import { history_classes } from '../../../../src/cloud/history/message.ts';
-import {
-  landedGroups,
-  newBudget,
-  readHistory,
-  segmentGroups,
-} from '../../../../src/cloud/history/reading/reader.ts';
+import { landedGroups, newBudget, segmentGroups } from '../../../../src/cloud/history/reading/reader.ts';
 import { exportKit } from '../../../../src/cloud/history/transfer/export.ts';
-import { readMessage, type Reception } from '../../../../src/cloud/read-message.ts';
+import type { Reception } from '../../../../src/cloud/read-message.ts';
 import type { Database } from '../../../../src/cloud/sql/database.ts';
 import { openPostgres } from '../../../../src/cloud/sql/postgres.ts';
 import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
@@ -31,7 +25,7 @@ import { seededRandom } from '../../../support/random.ts';
 import { postgres_password, startPostgres } from '../../../support/database/postgres.ts';
 import { withDirectory } from '../../../support/temporary.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { received, report, start_ms } from '../story.ts';
+import { collected, batchOf, divide, historyOf, received, report, start_ms } from '../story.ts';
 
 const other_id = '2b671a64-40d5-591e-99b0-da01ff1f3342';
 const erased_word = 'qzvkerasedxw';
@@ -52,7 +46,7 @@ async function fill(store: Store): Promise<void> {
   const random = seededRandom(1);
   const next = (channel: string, data: JsonObject, time_ms: number) => {
     seq += 1;
-    return { channel, epoch: 17, seq, time_ms, data: JSON.stringify(data) };
+    return { channel, seq, time_ms, data: JSON.stringify(data) };
   };
   for (let commit = 0; commit < 40; commit += 1) {
     const items = Array.from(
@@ -69,9 +63,7 @@ async function fill(store: Store): Promise<void> {
         ];
       }),
     );
-    const batch = readMessage(upTopic(kit_id, channels.batch), packBatch(items, { historical: true }));
-    if (!batch) throw new Error('not a batch');
-    await store.commit([batch], start_ms);
+    await store.commit([batchOf(items)], start_ms);
     if (commit % 8 === 3) await store.compactHistory(start_ms, true);
     if (commit % 10 === 9) await store.rollUpHistory(start_ms);
   }
@@ -147,16 +139,13 @@ onEachDatabase('an erasure', (open) => {
     const isLate = (channel: string, seq: number): boolean =>
       channel.endsWith('/gps') && (seq === 9_000 || seq === 9_001);
     const seen = async () => {
-      const channels_seen: string[] = [];
-      for await (const { channel, seq } of readHistory(store, stretch, newBudget()))
-        if (isLate(channel, seq)) channels_seen.push(channel);
-      const exported: string[] = [];
-      for await (const line of exportKit(store, kit_id, 0)) exported.push(line);
+      const late_ones = (await historyOf(store)).filter(({ channel, seq }) => isLate(channel, seq));
+      const exported = await collected(exportKit(store, kit_id, 0));
       const groups: Group[] = [];
       for await (const group of landedGroups(store, stretch, newBudget())) groups.push(group);
       for await (const group of segmentGroups(store, stretch, newBudget())) groups.push(group);
       return {
-        channels_seen,
+        channels_seen: late_ones.map(({ channel }) => channel),
         exported: exported.some((line) => line.includes(asset_id) && line.includes('"seq":9000')),
         figures: groups.flatMap(({ channel, seqs }) => seqs.filter((seq) => isLate(channel, seq))),
       };
@@ -164,7 +153,7 @@ onEachDatabase('an erasure', (open) => {
     const rest = id === undefined ? [] : [channels.feed(other_id, 'gps')];
     const expected = { channels_seen: rest, exported: false, figures: rest.map(() => 9_001) };
     expect(await seen()).toEqual(expected);
-    while ((await store.compactHistory(start_ms, true)) > 0);
+    await divide(store);
     expect(await seen()).toEqual(expected);
   });
 });

@@ -1,14 +1,15 @@
 /** Events of many kits: what is held is bounded, and who pages through them gets each event once, whatever its size and its time. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { writeEnvelope } from '../../../../src/contract/envelope.ts';
 import { assetId } from '../../../../src/contract/identity.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { channels } from '../../../../src/contract/topics.ts';
+import type { EventPage } from '../../../../src/cloud/api/history-resources.ts';
 import { HistoryOperations } from '../../../../src/cloud/history/reading/operations.ts';
 import { page_chars_max } from '../../../../src/cloud/history/reading/reader.ts';
-import { type Reception, readMessage } from '../../../../src/cloud/read-message.ts';
+import type { Reception } from '../../../../src/cloud/read-message.ts';
 import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
+import { received } from '../story.ts';
 
 const chars = 250_000;
 const now_ms = Date.UTC(2026, 10, 20, 12);
@@ -25,12 +26,24 @@ beforeEach(async () => {
 });
 afterEach(async () => store.close());
 
-function event(kit: string, seq: number, text_of_it: string): Reception {
-  const time_ms = now_ms + seq * 10 + [...large_kits, small_kit].indexOf(kit);
-  const text = writeEnvelope({ epoch: 1, seq, time_ms }, JSON.stringify({ text: text_of_it }));
-  const reception = readMessage(upTopic(kit, channels.event(asset_id, 'blob')), Buffer.from(text));
-  if (!reception) throw new Error('no channel of the contract');
-  return reception;
+const event = (kit: string, seq: number, text: string, time_ms?: number): Reception => {
+  const its_ms = now_ms + seq * 10 + [...large_kits, small_kit].indexOf(kit);
+  const channel = channels.event(asset_id, 'blob');
+  return received({ kit, channel, seq, data: { text }, time_ms: time_ms ?? its_ms });
+};
+
+/** The events of all pages, and how large each of these is. */
+async function pagesOf(order: 'asc' | 'desc', limit: number) {
+  const history = new HistoryOperations(store);
+  const pages: EventPage['events'][] = [];
+  let cursor: string | undefined;
+  do {
+    const filter = { from_ms: 0, to_ms: now_ms * 2, order, limit, cursor };
+    const page = await history.fleetEvents([...large_kits, small_kit], filter, async (part) => part());
+    pages.push(page.events);
+    cursor = page.next ?? undefined;
+  } while (cursor !== undefined);
+  return pages;
 }
 
 it.each(['asc', 'desc'] as const)(
@@ -44,17 +57,12 @@ it.each(['asc', 'desc'] as const)(
     for (const some of all) await store.commit(some, now_ms);
     const small = Array.from({ length: small_events }, (_, index) => event(small_kit, index + 1, ''));
     await store.commit(small, now_ms);
-    const history = new HistoryOperations(store);
-    const found: string[] = [];
-    let cursor: string | undefined;
-    do {
-      const filter = { from_ms: 0, to_ms: now_ms * 2, order, limit: 1_000, cursor };
-      const page = await history.fleetEvents([...large_kits, small_kit], filter, async (part) => part());
-      const size = page.events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0);
-      expect(size).toBeLessThanOrEqual(page_chars_max);
-      found.push(...page.events.map(({ kit_id: of, time }) => `${time} ${of}`));
-      cursor = page.next ?? undefined;
-    } while (cursor !== undefined);
+    const pages = await pagesOf(order, 1_000);
+    for (const events of pages)
+      expect(events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0)).toBeLessThanOrEqual(
+        page_chars_max,
+      );
+    const found = pages.flat().map(({ kit_id: of, time }) => `${time} ${of}`);
     const wanted = [...found].sort();
     expect(found).toEqual(order === 'asc' ? wanted : wanted.toReversed());
     expect(found).toHaveLength(2 * large_each + small_events);
@@ -71,28 +79,11 @@ it.each([
   ['desc', 5],
 ] as const)('gives each event of one moment of three kits once, %s in pages of %i', async (order, limit) => {
   const kits = [...large_kits, small_kit];
-  const atOnce = (kit: string, seq: number): Reception => {
-    const text = writeEnvelope({ epoch: 1, seq, time_ms: now_ms }, '{}');
-    const reception = readMessage(upTopic(kit, channels.event(asset_id, 'blob')), Buffer.from(text));
-    if (!reception) throw new Error('no channel of the contract');
-    return reception;
-  };
-  await store.commit(
-    kits.flatMap((kit) => [1, 2, 3].map((seq) => atOnce(kit, seq))),
-    now_ms,
-  );
-  const history = new HistoryOperations(store);
-  const found: string[] = [];
-  let pages = 0;
-  let cursor: string | undefined;
-  do {
-    const filter = { from_ms: 0, to_ms: now_ms * 2, order, limit, cursor };
-    const page = await history.fleetEvents(kits, filter, async (part) => part());
-    found.push(...page.events.map((each) => each.kit_id));
-    pages += 1;
-    cursor = page.next ?? undefined;
-  } while (cursor !== undefined);
-  expect(pages).toBe(Math.ceil(9 / limit));
+  const receptions = kits.flatMap((kit) => [1, 2, 3].map((seq) => event(kit, seq, '', now_ms)));
+  await store.commit(receptions, now_ms);
+  const pages = await pagesOf(order, limit);
+  expect(pages).toHaveLength(Math.ceil(9 / limit));
+  const found = pages.flat().map((each) => each.kit_id);
   const sorted = kits.flatMap((kit) => [kit, kit, kit]).sort();
   expect(found).toEqual(order === 'asc' ? sorted : sorted.toReversed());
 });

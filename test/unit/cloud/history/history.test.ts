@@ -1,11 +1,10 @@
 /** Whatever the order of arrival, repetition and compaction, the history holds each accepted message once, in order. */
 import { expect, it } from 'vitest';
-import { packBatch } from '../../../../src/contract/batch/pack.ts';
 import { jsonObject } from '../../../../src/contract/json.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { readMessage, type Reception } from '../../../../src/cloud/read-message.ts';
+import { channels } from '../../../../src/contract/topics.ts';
+import type { Reception } from '../../../../src/cloud/read-message.ts';
 import { byTime, history_classes, type HistoryMessage } from '../../../../src/cloud/history/message.ts';
-import { newBudget, readHistory } from '../../../../src/cloud/history/reading/reader.ts';
+import { newBudget } from '../../../../src/cloud/history/reading/reader.ts';
 import { readPage } from '../../../../src/cloud/history/reading/page.ts';
 import { readSeries } from '../../../../src/cloud/history/reading/series.ts';
 import { readTrack } from '../../../../src/cloud/history/reading/track.ts';
@@ -13,7 +12,7 @@ import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { seededRandom } from '../../../support/random.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { received, start_ms } from '../story.ts';
+import { batchOf, divide, historyOf, received, start_ms } from '../story.ts';
 
 const hour_ms = 3_600_000;
 const gps = channels.feed(asset_id, 'gps');
@@ -32,19 +31,6 @@ const sent: readonly HistoryMessage[] = Array.from({ length: 4_320 }, (_, index)
   const time_ms = start_ms - 3 * 24 * hour_ms + index * 60_000;
   return { channel, epoch: 17, seq: index + 1, time_ms, unsynced: false, data: JSON.stringify(data) };
 });
-
-function batchOf(messages: readonly HistoryMessage[]): Reception {
-  const items = messages.map(({ channel, epoch, seq, time_ms, data }) => ({
-    channel,
-    epoch,
-    seq,
-    time_ms,
-    data,
-  }));
-  const reception = readMessage(upTopic(kit_id, channels.batch), packBatch(items, { historical: true }));
-  if (!reception) throw new Error('not a batch');
-  return reception;
-}
 
 function loneOf({ channel, epoch, seq, time_ms, data }: HistoryMessage): Reception {
   return received({ channel, epoch, seq, time_ms, data: jsonObject.parse(JSON.parse(data)) });
@@ -71,13 +57,8 @@ async function play(store: Store, seed: number): Promise<void> {
   }
 }
 
-async function readAll(store: Store, order: 'asc' | 'desc'): Promise<HistoryMessage[]> {
-  const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: start_ms + hour_ms, order };
-  const messages: HistoryMessage[] = [];
-  for await (const message of readHistory(store, stretch, { ...newBudget(), until_ms: Infinity }))
-    messages.push(message);
-  return messages;
-}
+const readAll = async (store: Store, order: 'asc' | 'desc'): Promise<HistoryMessage[]> =>
+  historyOf(store, { order });
 
 const everything = {
   kit_id,
@@ -96,7 +77,7 @@ onEachDatabase('the history', (open) => {
       await play(store, seed);
       const expected = [...sent].sort(byTime);
       expect(await readAll(store, 'asc')).toEqual(expected);
-      while ((await store.compactHistory(start_ms, true)) > 0);
+      await divide(store);
       expect(await store.historyLanded(kit_id)).toEqual([]);
       expect(await readAll(store, 'asc')).toEqual(expected);
       expect(await readAll(store, 'desc')).toEqual(expected.toReversed());
@@ -108,7 +89,7 @@ onEachDatabase('the history', (open) => {
     const store = sqlStore(database);
     const some = sent.slice(0, 500);
     await store.commit([batchOf(some)], start_ms);
-    while ((await store.compactHistory(start_ms, true)) > 0);
+    await divide(store);
     while (await store.rollUpHistory(start_ms));
     // As beyond the limit of epochs and blocks: which numbers were received is not known any more.
     for (const table of ['received', 'received_blocks'])
@@ -117,7 +98,7 @@ onEachDatabase('the history', (open) => {
     await store.commit([batchOf(again.slice(0, 150)), ...again.slice(150).map(loneOf)], start_ms);
     expect((await store.kit(kit_id))?.counts).toMatchObject({ received: 700, duplicates: 0 });
     expect(await readAll(store, 'asc')).toEqual(some);
-    while ((await store.compactHistory(start_ms, true)) > 0);
+    await divide(store);
     while (await store.rollUpHistory(start_ms));
     expect(await readAll(store, 'asc')).toEqual(some);
     expect(await readAll(store, 'desc')).toEqual(some.toReversed());
@@ -148,7 +129,7 @@ onEachDatabase('the history', (open) => {
     };
     const bucket_ms = hour_ms;
     const before = await readSeries(store, { ...query, bucket_ms }, newBudget());
-    while ((await store.compactHistory(start_ms, true)) > 0);
+    await divide(store);
     while (await store.rollUpHistory(start_ms));
     const after = await readSeries(store, { ...query, bucket_ms }, newBudget());
     expect(after?.source).toBe('figures');
@@ -173,7 +154,7 @@ onEachDatabase('the history', (open) => {
     const store = sqlStore(await open());
     const late = sent.filter(({ channel }) => channel === battery);
     await store.commit([batchOf(late.slice(1))], start_ms);
-    while ((await store.compactHistory(start_ms, true)) > 0);
+    await divide(store);
     while (await store.rollUpHistory(start_ms));
     const query = {
       kit_id,
@@ -188,7 +169,7 @@ onEachDatabase('the history', (open) => {
     const before = await countOf();
     await store.commit(late.slice(0, 1).map(loneOf), start_ms);
     expect(await countOf()).toBe((before ?? 0) + 1);
-    while ((await store.compactHistory(start_ms, true)) > 0);
+    await divide(store);
     expect(await countOf()).toBe((before ?? 0) + 1);
     while (await store.rollUpHistory(start_ms));
     expect(await countOf()).toBe((before ?? 0) + 1);
@@ -218,7 +199,7 @@ onEachDatabase('the history', (open) => {
       const store = sqlStore(await open());
       // The segments of the classes overlap: the first message is known only when one of each was read.
       await store.commit([batchOf(sent)], start_ms);
-      while ((await store.compactHistory(start_ms, true)) > 0);
+      await divide(store);
       const seen: HistoryMessage[] = [];
       let cursor: string | undefined;
       do {

@@ -1,16 +1,16 @@
 /** Much history and large messages of one kit: what is held in memory and done in one turn is bounded, and nothing is lost by it. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { writeEnvelope } from '../../../../src/contract/envelope.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { channels } from '../../../../src/contract/topics.ts';
 import { pass_chars_max, segment_chars_max } from '../../../../src/cloud/history/compactor.ts';
 import { HistoryOperations } from '../../../../src/cloud/history/reading/operations.ts';
 import { page_chars_max } from '../../../../src/cloud/history/reading/reader.ts';
 import { messagesOf } from '../../../../src/cloud/history/segment.ts';
 import { history_classes } from '../../../../src/cloud/history/message.ts';
-import { type Reception, readMessage } from '../../../../src/cloud/read-message.ts';
+import type { Reception } from '../../../../src/cloud/read-message.ts';
 import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
+import { divide, received } from '../story.ts';
 
 const chars = 250_000;
 /** More than two passes read. */
@@ -24,15 +24,10 @@ beforeEach(async () => {
 });
 afterEach(async () => store.close());
 
-const largeMessage = (seq: number): Reception => message(seq, 'x'.repeat(chars));
+const message = (seq: number, text: string, feed = 'blob'): Reception =>
+  received({ channel: channels.feed(asset_id, feed), seq, data: { text }, time_ms: now_ms + seq });
 
-function message(seq: number, text_of_it: string, feed = 'blob'): Reception {
-  const data = JSON.stringify({ text: text_of_it });
-  const text = writeEnvelope({ epoch: 1, seq, time_ms: now_ms + seq }, data);
-  const reception = readMessage(upTopic(kit_id, channels.feed(asset_id, feed)), Buffer.from(text));
-  if (!reception) throw new Error('no channel of the contract');
-  return reception;
-}
+const largeMessage = (seq: number): Reception => message(seq, 'x'.repeat(chars));
 
 async function segments() {
   const found = await store.historySegments({
@@ -63,10 +58,6 @@ async function turnsDuring<T>(
   return { value, turns };
 }
 
-async function divideAll(): Promise<void> {
-  while ((await store.compactHistory(now_ms, true)) > 0);
-}
-
 async function pages(order: 'asc' | 'desc'): Promise<readonly (readonly number[])[]> {
   const history = new HistoryOperations(store);
   const found: number[][] = [];
@@ -94,7 +85,7 @@ it(
       await store.commit(shuffled.slice(at, at + 8).map(largeMessage), now_ms);
     const most = Math.ceil(page_chars_max / chars);
     for (const isDivided of [false, true]) {
-      if (isDivided) await divideAll();
+      if (isDivided) await divide(store, now_ms);
       for (const order of ['asc', 'desc'] as const) {
         const wanted = order === 'asc' ? numbers(messages) : numbers(messages).toReversed();
         const found = await pages(order);
@@ -121,7 +112,7 @@ it('lets others have a turn while it makes figures of many channels', async () =
     Array.from({ length: feeds }, (_, index) => message(index + 1, '1', `feed${index}`)),
     now_ms,
   );
-  await divideAll();
+  await divide(store, now_ms);
   const made = await turnsDuring(async () => store.rollUpHistory(now_ms + 86_400_000));
   expect(made.value).toBe(true);
   // Once when a channel is read, and once when its figures are packed.
@@ -133,9 +124,9 @@ it('makes and joins segments that are read in a short turn, of many messages of 
   for (let seq = 1; seq <= 1_200; seq += 50) {
     const some = Array.from({ length: 50 }, (_, index) => message(seq + index, 'x'.repeat(some_chars)));
     await store.commit(some, now_ms);
-    if (seq % 200 === 1) await divideAll();
+    if (seq % 200 === 1) await divide(store, now_ms);
   }
-  await divideAll();
+  await divide(store, now_ms);
   const found = await segments();
   const sizes = found.map((each) => each.reduce((sum, { data }) => sum + data.length, 0));
   expect(Math.max(...sizes)).toBeLessThan(600_000);

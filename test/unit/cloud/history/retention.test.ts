@@ -4,13 +4,12 @@ import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import { classOf, history_classes, type HistoryClass } from '../../../../src/cloud/history/message.ts';
 import { HistoryOperations } from '../../../../src/cloud/history/reading/operations.ts';
-import { newBudget, readHistory } from '../../../../src/cloud/history/reading/reader.ts';
 import type { Retention } from '../../../../src/cloud/history/retention.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id } from '../../../support/contract-samples.ts';
 import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { received, start_ms } from '../story.ts';
+import { divide, historyOf, received, start_ms } from '../story.ts';
 
 const day_ms = 86_400_000;
 const days = 10;
@@ -41,7 +40,7 @@ async function fill(store: Store, kit_ids: readonly string[], last_day = days): 
       kit_ids.flatMap((kit_id) => sent.map((reception) => ({ ...reception, kit_id }))),
       time_ms,
     );
-    while ((await store.compactHistory(start_ms, true)) > 0);
+    await divide(store);
   }
   while (await store.rollUpHistory(start_ms));
 }
@@ -49,8 +48,7 @@ async function fill(store: Store, kit_ids: readonly string[], last_day = days): 
 /** By class: how many days ago its messages are that are left. */
 async function leftOf(store: Store, kit_id: string): Promise<Readonly<Record<string, number[]>>> {
   const left: Record<string, number[]> = {};
-  const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: start_ms, order: 'desc' } as const;
-  for await (const { channel, time_ms } of readHistory(store, stretch, newBudget()))
+  for (const { channel, time_ms } of await historyOf(store, { kit: kit_id, order: 'desc' }))
     (left[classOf(channel)] ??= []).push((start_ms - time_ms) / day_ms);
   return left;
 }
@@ -125,10 +123,8 @@ it('deletes what landed first where more waits in memory than may, and divides t
   }
   expect(await store.limitLanded(10)).toBe(20);
   expect(await store.limitLanded(10)).toBe(0);
-  while ((await store.compactHistory(start_ms, true)) > 0);
-  const seqs: number[] = [];
-  const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: start_ms, order: 'asc' } as const;
-  for await (const { seq } of readHistory(store, stretch, newBudget())) seqs.push(seq);
+  await divide(store);
+  const seqs = (await historyOf(store, { kit: kit_id })).map(({ seq }) => seq);
   expect(seqs).toEqual(Array.from({ length: 10 }, (_, index) => 21 + index));
   await store.close();
 });

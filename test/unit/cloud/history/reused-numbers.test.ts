@@ -5,7 +5,7 @@ import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { texts } from '../../../../src/cloud/texts.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { gps, received, type Sent, start_ms } from '../story.ts';
+import { divide, gps, received, type Sent, start_ms } from '../story.ts';
 
 const later_ms = 600_000;
 const seqs = Array.from({ length: 40 }, (_, n) => n + 1);
@@ -16,7 +16,7 @@ onEachDatabase('a number that came before', (open) => {
   async function opened(isDivided: boolean): Promise<Store> {
     const store = sqlStore(await open(), { keepsHistory: true });
     await store.commit(first.map(received), start_ms + 100);
-    if (isDivided) while ((await store.compactHistory(start_ms + 100, true)) > 0);
+    if (isDivided) await divide(store, start_ms + 100);
     return store;
   }
 

@@ -1,32 +1,27 @@
 /** A kit whose messages are each of another day or epoch makes a segment of each: dividing them must not keep the database from others. */
 import { expect, it } from 'vitest';
-import { packBatch } from '../../../../src/contract/batch/pack.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { readMessage, type Reception } from '../../../../src/cloud/read-message.ts';
+import { channels } from '../../../../src/contract/topics.ts';
+import type { Reception } from '../../../../src/cloud/read-message.ts';
 import type { Database, Queries } from '../../../../src/cloud/sql/database.ts';
 import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
-import { asset_id, kit_id } from '../../../support/contract-samples.ts';
-import { start_ms } from '../story.ts';
+import { asset_id } from '../../../support/contract-samples.ts';
+import { batchOf, start_ms } from '../story.ts';
 
 const day_ms = 86_400_000;
 const scattered = 250;
 /** Statements of one turn of the event loop of the thread, outside transactions. */
 const statements_of_turn_max = 8;
 
-function batchOf(
-  placeOf: (index: number) => { readonly epoch: number; readonly time_ms: number },
-): Reception {
-  const items = Array.from({ length: scattered }, (_, index) => ({
-    channel: channels.feed(asset_id, 'battery'),
-    seq: index + 1,
-    data: '{"level":1}',
-    ...placeOf(index),
-  }));
-  const reception = readMessage(upTopic(kit_id, channels.batch), packBatch(items, { historical: true }));
-  if (!reception) throw new Error('not a batch');
-  return reception;
-}
+const batch = (placeOf: (index: number) => { readonly epoch: number; readonly time_ms: number }): Reception =>
+  batchOf(
+    Array.from({ length: scattered }, (_, index) => ({
+      channel: channels.feed(asset_id, 'battery'),
+      seq: index + 1,
+      data: '{"level":1}',
+      ...placeOf(index),
+    })),
+  );
 
 /** Counts the statements between two turns of the event loop. */
 function counted(database: Database) {
@@ -51,7 +46,7 @@ it.each([
     const { database, counts } = counted(sqlite);
     const store = sqlStore(database);
     for (const round of [0, 1]) {
-      const { messages, ...rest } = batchOf(placeOf);
+      const { messages, ...rest } = batch(placeOf);
       const others = messages.map((message) => ({ ...message, seq: message.seq + round * scattered }));
       await store.commit([{ ...rest, packed: undefined, messages: others }], start_ms);
       Object.assign(counts, { statements: 0, of_turn_max: 0 });

@@ -6,37 +6,31 @@ import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { runProgram } from '../../../../src/cli/program.ts';
 import { texts as cli_texts } from '../../../../src/cli/texts.ts';
-import type { JsonObject } from '../../../../src/contract/json.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
-import { writeEnvelope } from '../../../../src/contract/envelope.ts';
+import { channels } from '../../../../src/contract/topics.ts';
 import { exportKit } from '../../../../src/cloud/history/transfer/export.ts';
 import { importLines } from '../../../../src/cloud/history/transfer/import.ts';
 import { linesIn } from '../../../../src/cloud/history/transfer/lines.ts';
 import { texts } from '../../../../src/cloud/history/transfer/texts.ts';
-import { readMessage, type Reception } from '../../../../src/cloud/read-message.ts';
+import type { Reception } from '../../../../src/cloud/read-message.ts';
 import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startServiceLab, type ServiceLab } from '../../../support/service/service-lab.ts';
 import { onEachDatabase } from '../each-database.ts';
+import { collected, divide, received, type Sent, truck } from '../story.ts';
 import { recordedShell } from '../../cli/shell-of-test.ts';
 
 const hour_ms = 3_600_000;
 const day_ms = 24 * hour_ms;
 const now_ms = Date.now();
 const begin_ms = now_ms - 5 * day_ms;
-const truck = '0b1e0a7e-6a64-4d8b-9a53-1f2e3d4c5b6a';
+const truck_id = '0b1e0a7e-6a64-4d8b-9a53-1f2e3d4c5b6a';
 const partner_fix = { lat: 47, lon: 8, alt_m: null, bearing: null, speed_mps: null };
 
 const messages_of_commit = 20;
 
-interface Sent {
-  readonly channel: string;
-  readonly data: JsonObject;
-  readonly time_ms: number;
-  readonly unsynced?: boolean;
-}
+type Unnumbered = Omit<Sent, 'seq'> & { readonly time_ms: number };
 
 /** Four days of a kit with what is hard: a hole, one that is explained, a wrong clock, a time ahead, presence, a pushed fix. */
 async function fill(store: Store): Promise<void> {
@@ -46,13 +40,9 @@ async function fill(store: Store): Promise<void> {
     await store.commit(waiting, Math.max(begin_ms, Math.min(time_ms, now_ms)) + 1_000);
     waiting = [];
   };
-  const send = async ({ channel, data, time_ms, unsynced }: Sent): Promise<void> => {
+  const send = async ({ channel, data, time_ms, time_quality }: Unnumbered): Promise<void> => {
     seq += 1;
-    const time_quality = unsynced === true ? ('unsynced' as const) : undefined;
-    const text = writeEnvelope({ epoch: 17, seq, time_ms, time_quality }, JSON.stringify(data));
-    const reception = readMessage(upTopic(kit_id, channel), Buffer.from(text));
-    if (!reception) throw new Error(`not taken: ${channel}`);
-    waiting.push(reception);
+    waiting.push(received({ channel, data, seq, time_ms, time_quality }));
     if (waiting.length === messages_of_commit) await commit(time_ms);
   };
   await store.beginHistory(begin_ms);
@@ -81,26 +71,18 @@ async function fill(store: Store): Promise<void> {
     await commit(time_ms);
     await store.compactHistory(now_ms, true);
   }
-  await send({ channel: gps, data: { lat: 1, lon: 1 }, time_ms: 1_000, unsynced: true });
+  await send({ channel: gps, data: { lat: 1, lon: 1 }, time_ms: 1_000, time_quality: 'unsynced' });
   await send({ channel: gps, data: { lat: 2, lon: 2 }, time_ms: begin_ms + 9 * day_ms });
   await commit(now_ms);
   const drops = [{ epoch: 17, lane: 'feed', reason: 'thinned', rows: 40, lo: 205, hi: 255 }];
   await send({ channel: channels.drops, data: { drops }, time_ms: now_ms - hour_ms });
   await commit(now_ms);
-  await store.addPartner({
+  await store.addPartner(truck(truck_id));
+  await store.pushFixes(
     kit_id,
-    asset_id: truck,
-    asset_key: `${kit_id}:partner:${truck}`,
-    name: 'Truck',
-    type: 'vehicle',
-    vendor: null,
-    model: null,
-    metadata: {},
-    parent_id: null,
-    created_ms: begin_ms,
-    created_by: 'test',
-  });
-  await store.pushFixes(kit_id, [{ asset_id: truck, fix: partner_fix, time_ms: now_ms - hour_ms }], now_ms);
+    [{ asset_id: truck_id, fix: partner_fix, time_ms: now_ms - hour_ms }],
+    now_ms,
+  );
 }
 
 /** As JSON, without the last digits of numbers. */
@@ -109,15 +91,13 @@ const rounded = (answers: unknown): string =>
     typeof value === 'number' ? Number(value.toPrecision(13)) : value,
   );
 
-async function exported(store: Store): Promise<string> {
-  let text = '';
-  for await (const part of exportKit(store, kit_id, 0)) text += part;
-  return text;
+async function exported(store: Store, left = 0): Promise<string> {
+  return (await collected(exportKit(store, kit_id, left))).join('');
 }
 
 async function imported(store: Store, text: string): Promise<void> {
   await importLines(store, linesOf(text), Date.now);
-  while ((await store.compactHistory(Date.now(), true)) > 0);
+  await divide(store, Date.now());
   while (await store.rollUpHistory(Date.now()));
 }
 
@@ -178,7 +158,7 @@ onEachDatabase('an export of the history', (open) => {
       const source = sqlStore(await open());
       await fill(source);
       const text = await exported(source);
-      while ((await source.compactHistory(now_ms, true)) > 0);
+      await divide(source, now_ms);
       while (await source.rollUpHistory(now_ms));
       const expected = await answersOf(await serve(source));
       const target = sqlStore(await open());
@@ -226,8 +206,7 @@ onEachDatabase('an export of the history', (open) => {
 it('is not taken for whole when it was cut between two kits, and what was read of it is in the history', async () => {
   const source = sqlStore(openSqlite(':memory:'));
   await fill(source);
-  let text = '';
-  for await (const part of exportKit(source, kit_id, 2)) text += part;
+  const text = await exported(source, 2);
   const target = sqlStore(openSqlite(':memory:'));
   await expect(imported(target, text)).rejects.toThrow(texts.kits_missing(2));
   expect((await target.historySizes())[0]?.messages).toBe((await source.historySizes())[0]?.messages);

@@ -3,18 +3,12 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { StorageBusy, StorageUnavailable } from '../../../../src/platform/errors.ts';
 import { turn } from '../../../../src/platform/time.ts';
 import { Changes } from '../../../../src/cloud/changes.ts';
-import {
-  Ingest,
-  type IngestParts,
-  waiting_max,
-  waiting_weight_max,
-} from '../../../../src/cloud/ingest/ingest.ts';
+import { type IngestParts, waiting_max, waiting_weight_max } from '../../../../src/cloud/ingest/ingest.ts';
 import type { Reception } from '../../../../src/cloud/read-message.ts';
 import type { Committed } from '../../../../src/cloud/stored/stored.ts';
 import { asset_id, kit_id, task_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { recordingLog } from '../../../support/recording-log.ts';
-import { gps, received } from '../story.ts';
+import { gps, received, startIngest } from '../story.ts';
 import { texts } from '../../../../src/cloud/texts.ts';
 
 const reception: Reception = {
@@ -27,8 +21,6 @@ const reception: Reception = {
 };
 
 it('refuses what is beyond the limit and tells how many, reports once that the database is away, and stores what waited when it is back', async () => {
-  const ends = new AbortController();
-  const log = recordingLog();
   let isAway = true;
   let stored = 0;
   const commit = async (receptions: readonly Reception[]) => {
@@ -36,9 +28,7 @@ it('refuses what is beyond the limit and tells how many, reports once that the d
     stored += receptions.length;
     return nothing;
   };
-  const { signal } = ends;
-  const parts = { store: { commit }, changes: new Changes(), log, group_ms: 0, onCommitted: () => undefined };
-  const ingest = new Ingest({ ...parts, signal });
+  const { ingest, log, ends } = startIngest({ store: { commit }, group_ms: 0 });
   const taken: Promise<void>[] = [];
   for (let n = 0; n < waiting_max; n += 1) taken.push(ingest.take(reception));
   for (const batch of [batchOf([1]), batchOf([2, 3])])
@@ -77,18 +67,15 @@ function intakeOn(
   commit: (receptions: readonly Reception[]) => Promise<void>,
   more: Pick<IngestParts, 'hasAnswered'> = {},
 ) {
-  const ends = new AbortController();
-  running.push(ends);
-  const log = recordingLog();
   const store = {
     commit: async (receptions: readonly Reception[]) => {
       await commit(receptions);
       return nothing;
     },
   };
-  const { signal } = ends;
-  const parts = { store, changes: new Changes(), log, group_ms: 0, onCommitted: () => undefined, signal };
-  return { ingest: new Ingest({ ...parts, ...more }), log, ends };
+  const started = startIngest({ store, group_ms: 0, ...more });
+  running.push(started.ends);
+  return started;
 }
 
 /** One reception with messages of these numbers, as of a batch. */
@@ -111,14 +98,7 @@ it('acknowledges a message to its kit, and shows it to clients, only once it is 
     return attempt.promise;
   };
   const onCommitted = (): void => void told.push('acknowledged');
-  const ingest = new Ingest({
-    store: { commit },
-    changes,
-    log: recordingLog(),
-    group_ms: 0,
-    onCommitted,
-    signal,
-  });
+  const { ingest } = startIngest({ store: { commit }, changes, group_ms: 0, onCommitted, signal });
   const taken = ingest.take(batchOf([1])).then(() => told.push('taken'));
   await eventually('a commit', () => attempts.length === 1);
   attempts[0]?.reject(new StorageUnavailable('the disk is full'));

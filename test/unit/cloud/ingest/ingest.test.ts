@@ -64,38 +64,6 @@ it('takes a batch from the buffer as the messages that it holds', async () => {
   expect(await everything(packed)).toEqual(await everything(single));
 });
 
-it('acknowledges exactly what is stored, epoch by epoch', async () => {
-  const store = newStore();
-  const { acks } = await store.commit(
-    [1, 2, 3, 7].map((seq) => received(gps(seq, 47))),
-    start_ms,
-  );
-  expect(acks).toEqual([
-    {
-      kit_id,
-      ack: {
-        epoch: 17,
-        ranges: [
-          [1, 3],
-          [7, 7],
-        ],
-      },
-    },
-  ]);
-  expect((await store.kit(kit_id))?.counts.missing).toBe(3);
-  await store.commit([received({ ...gps(1, 48), epoch: 18 })], start_ms);
-  expect(await store.acks(kit_id)).toEqual([
-    { epoch: 18, ranges: [[1, 1]] },
-    {
-      epoch: 17,
-      ranges: [
-        [1, 3],
-        [7, 7],
-      ],
-    },
-  ]);
-});
-
 it('orders presence by connections and not by time, since a will was written long before', async () => {
   const store = newStore();
   const state = (online: boolean, seq: number, time_ms: number): Reception =>

@@ -1,24 +1,19 @@
 /** What the log says of messages that are refused or ignored. */
 import { describe, expect, it, vi } from 'vitest';
 import { channels, trial_channel, upTopic } from '../../../../src/contract/topics.ts';
-import { Ingest } from '../../../../src/cloud/ingest/ingest.ts';
 import { Receiver } from '../../../../src/cloud/ingest/receiver.ts';
-import { Changes } from '../../../../src/cloud/changes.ts';
 import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { texts } from '../../../../src/cloud/texts.ts';
 import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
-import { recordingLog } from '../../../support/recording-log.ts';
+import { startIngest } from '../story.ts';
 
 useFakeTime();
 
 function lab() {
-  const log = recordingLog();
-  const ends = new AbortController();
   const store = sqlStore(openSqlite(':memory:'));
-  const parts = { store, changes: new Changes(), log, group_ms: 0, onCommitted: () => undefined };
-  const ingest = new Ingest({ ...parts, signal: ends.signal });
+  const { ingest, log, ends } = startIngest({ store, group_ms: 0 });
   const receiver = new Receiver({ take: async (reception) => ingest.take(reception), log });
   let seq = 0;
   const settle = async (received: Promise<void>): Promise<void> => {

@@ -1,29 +1,22 @@
 /** A service that has outgrown its SQLite file takes everything with it. */
 import { expect, it } from 'vitest';
-import { writeEnvelope } from '../../../../src/contract/envelope.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { channels } from '../../../../src/contract/topics.ts';
 import { makeKey } from '../../../../src/cloud/principal.ts';
-import { readMessage } from '../../../../src/cloud/read-message.ts';
 import { copyRows, isEmpty } from '../../../../src/cloud/sql/copy-rows.ts';
 import { openSqlite } from '../../../../src/cloud/sql/sqlite.ts';
-import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
+import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
-
-const start_ms = Date.UTC(2026, 10, 21, 10);
+import { received, start_ms } from '../story.ts';
 
 onEachDatabase('What is copied from SQLite', (open) => {
   it('is all there, and the kit goes on where it was (infinidysk/infinidysk#1012)', async () => {
     const source = openSqlite(':memory:');
     const before = sqlStore(source);
     let seq = 0;
-    const send = async (store: typeof before, channel: string, data: JsonObject, number = (seq += 1)) => {
-      const text = writeEnvelope({ epoch: 1, seq: number, time_ms: start_ms }, JSON.stringify(data));
-      const reception = readMessage(upTopic(kit_id, channel), Buffer.from(text));
-      if (!reception) throw new Error(`no channel of the contract: ${channel}`);
-      return store.commit([reception], start_ms);
-    };
+    const send = async (store: Store, channel: string, data: JsonObject, number = (seq += 1)) =>
+      store.commit([received({ channel, seq: number, time_ms: start_ms, data })], start_ms);
     await send(before, channels.state, samples['kitState'] ?? {});
     await send(before, channels.asset(asset_id), samples['announcement'] ?? {});
     for (let n = 0; n < 120; n += 1) await send(before, channels.feed(asset_id, `feed${n}`), { n });
@@ -38,13 +31,13 @@ onEachDatabase('What is copied from SQLite', (open) => {
     const after = sqlStore(database);
     const query = { kits: [kit_id], states: ['open' as const], limit: 10, now_ms: start_ms };
     for (const read of [
-      async (store: typeof before) => store.kit(kit_id),
-      async (store: typeof before) => store.keys(),
-      async (store: typeof before) => store.assets(kit_id),
-      async (store: typeof before) => store.feeds(kit_id, asset_id),
-      async (store: typeof before) => store.alarms(query),
-      async (store: typeof before) => store.acks(kit_id),
-      async (store: typeof before) => (await store.historyArrivals(kit_id, 0)).landed.length,
+      async (store: Store) => store.kit(kit_id),
+      async (store: Store) => store.keys(),
+      async (store: Store) => store.assets(kit_id),
+      async (store: Store) => store.feeds(kit_id, asset_id),
+      async (store: Store) => store.alarms(query),
+      async (store: Store) => store.acks(kit_id),
+      async (store: Store) => (await store.historyArrivals(kit_id, 0)).landed.length,
     ])
       expect(await read(after)).toEqual(await read(before));
     await send(after, channels.feed(asset_id, 'feed1'), { n: 1 }, 4);

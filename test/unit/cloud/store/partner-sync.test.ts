@@ -9,7 +9,7 @@ import { partner_assets_max } from '../../../../src/cloud/store/partners.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { received, start_ms } from '../story.ts';
+import { idOf, received, start_ms } from '../story.ts';
 
 const record = (changed: Partial<PartnerRecord> = {}): PartnerRecord => ({
   id: asset_id,
@@ -41,7 +41,7 @@ onEachDatabase('a partner asset of two services', (open) => {
   /** As the kit publishes it. */
   async function fromKit(store: Store, data: object | null): Promise<void> {
     seq += 1;
-    const [first] = [received({ channel: channels.partner(asset_id), seq, data: {} })];
+    const first = received({ channel: channels.partner(asset_id), seq, data: {} });
     const messages = first.messages.map((message) => ({
       ...message,
       data: data && jsonObject.parse({ ...data }),
@@ -155,7 +155,7 @@ onEachDatabase('a partner asset of two services', (open) => {
   it('is refused beyond the limit of a kit, and where the record contradicts its topic', async () => {
     const store = await openStore();
     for (let n = 0; n < partner_assets_max; n += 1) {
-      const id = `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+      const id = idOf(n);
       await store.takePartner(kit_id, id, { record: record({ id }) }, start_ms);
     }
     await fromKit(store, record());

@@ -7,8 +7,6 @@ import {
   StorageBusy,
   StorageUnavailable,
 } from '../../../../src/platform/errors.ts';
-import { Changes } from '../../../../src/cloud/changes.ts';
-import { Ingest } from '../../../../src/cloud/ingest/ingest.ts';
 import type { Database } from '../../../../src/cloud/sql/database.ts';
 import { openPostgres } from '../../../../src/cloud/sql/postgres.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
@@ -16,8 +14,7 @@ import { kit_id, task_id } from '../../../support/contract-samples.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { clientOf, type Postgres, startPostgres } from '../../../support/database/postgres.ts';
-import { recordingLog } from '../../../support/recording-log.ts';
-import { gps, received, start_ms } from '../story.ts';
+import { gps, received, start_ms, startIngest } from '../story.ts';
 import { texts } from '../../../../src/cloud/texts.ts';
 
 async function waitersIn(client: Client): Promise<number> {
@@ -209,10 +206,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('a transaction on 
   it('does not stall the messages of other kits when it holds the row of one', { tags: 'long' }, async () => {
     await open();
     const store = sqlStore(database);
-    const ends = new AbortController();
-    const log = recordingLog();
-    const parts = { store, changes: new Changes(), log, group_ms: 20, onCommitted: () => undefined };
-    const ingest = new Ingest({ ...parts, signal: ends.signal });
+    const { ingest, log, ends } = startIngest({ store });
     const other = await hold(kit_id);
     let isHeldStored = false;
     const held = [1, 2, 3].map(async (seq) => ingest.take(received(gps(seq, seq))));

@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
 import { InvariantBroken, StorageBusy, StorageUnavailable } from '../../../../src/platform/errors.ts';
 import { Changes } from '../../../../src/cloud/changes.ts';
-import { Ingest } from '../../../../src/cloud/ingest/ingest.ts';
 import { makeKey } from '../../../../src/cloud/principal.ts';
 import { openPostgres } from '../../../../src/cloud/sql/postgres.ts';
 import { openStore, type OpenedStore } from '../../../../src/cloud/open-store.ts';
@@ -17,7 +16,7 @@ import { eventually } from '../../../support/eventually.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { type Postgres, startPostgres } from '../../../support/database/postgres.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
-import { everything, gps, received, start_ms, story } from '../story.ts';
+import { everything, gps, received, start_ms, startIngest, story, truck } from '../story.ts';
 import { texts } from '../../../../src/cloud/texts.ts';
 
 describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on PostgreSQL', () => {
@@ -246,11 +245,8 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
 
   it('takes a text with a NUL, and gives up a message that no database takes without harm to other kits', async () => {
     const { store } = await openAt(await newUrl());
-    const log = recordingLog();
-    const end = new AbortController();
+    const { ingest, log, ends: end } = startIngest({ store });
     ends.push(end);
-    const parts = { store, changes: new Changes(), log, group_ms: 20, onCommitted: () => undefined };
-    const ingest = new Ingest({ ...parts, signal: end.signal });
     const odd = received({
       channel: channels.event(asset_id, 'asset_status'),
       seq: 1,
@@ -283,16 +279,7 @@ describe.skipIf(peerMissing('postgres', 'initdb', 'setpriv'))('the store on Post
       [received({ channel: channels.asset(asset_id), seq: 1, data: samples['announcement'] ?? {} })],
       start_ms,
     );
-    const partner = { kit_id, asset_id: task_id, asset_key: 'k', name: 'Truck', type: 'vehicle' };
-    await store.addPartner({
-      ...partner,
-      vendor: null,
-      model: null,
-      metadata: { a: 1 },
-      parent_id: null,
-      created_ms: start_ms,
-      created_by: 'test',
-    });
+    await store.addPartner({ ...truck(task_id), metadata: { a: 1 } });
     const fix = { lat: 1, lon: 2, alt_m: null, bearing: null, speed_mps: null };
     await store.pushFixes(kit_id, [{ asset_id: task_id, fix }], start_ms);
     expect(await store.asset(kit_id, task_id)).toMatchObject({ lat: 1, lon: 2, metadata: { a: 1 } });

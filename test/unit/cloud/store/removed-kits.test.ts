@@ -1,19 +1,16 @@
 /** Kits that operators remove for good: nothing of them is left, and what the broker keeps of them does not bring them back. */
 import { expect, it } from 'vitest';
-import { writeEnvelope } from '../../../../src/contract/envelope.ts';
 import type { JsonObject } from '../../../../src/contract/json.ts';
-import { channels, upTopic } from '../../../../src/contract/topics.ts';
+import { channels } from '../../../../src/contract/topics.ts';
 import { makeKey } from '../../../../src/cloud/principal.ts';
-import { readMessage } from '../../../../src/cloud/read-message.ts';
 import type { Database } from '../../../../src/cloud/sql/database.ts';
 import { kit_tables } from '../../../../src/cloud/store/removed-kits.ts';
 import { sqlStore } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples } from '../../../support/contract-samples.ts';
-import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { onEachDatabase } from '../each-database.ts';
+import { addHook, received, start_ms } from '../story.ts';
 
 const other_kit = '22222222-2222-4222-8222-222222222222';
-const start_ms = Date.UTC(2026, 10, 21, 10);
 const state = (online: boolean): JsonObject => ({
   ...samples['kitState'],
   online,
@@ -25,10 +22,7 @@ async function start(database: Database) {
   let seq = 0;
   const send = async (channel: string, data: JsonObject | null, { kit = kit_id, retained = false } = {}) => {
     seq += 1;
-    const text = data ? writeEnvelope({ epoch: 1, seq, time_ms: start_ms }, JSON.stringify(data)) : '';
-    const reception = readMessage(upTopic(kit, channel), Buffer.from(text), retained);
-    if (!reception) throw new Error(`no channel of the contract: ${channel}`);
-    return store.commit([reception], start_ms);
+    return store.commit([received({ kit, channel, seq, data, time_ms: start_ms, retained })], start_ms);
   };
   const live = async (kit: string): Promise<void> => {
     await send(channels.state, state(true), { kit });
@@ -52,13 +46,8 @@ onEachDatabase('Kits that are removed', (open) => {
     const database = await open();
     const { store, live, left } = await start(database);
     const rights = { label: 'ops', scopes: ['read'], kits: [kit_id, other_kit], expires_ms: null };
-    const { key } = makeKey(rights, start_ms);
-    await store.addKey(key);
-    const { key_id } = key;
-    const hook = { webhook_id: 'ops', url: 'https://ops.example.com', types: ['alarm', 'battery'] as const };
-    await store.addWebhook(
-      registeredWebhook({ ...hook, kits: [kit_id, other_kit], key_id, created_ms: start_ms }),
-    );
+    await store.addKey(makeKey(rights, start_ms).key);
+    await addHook(store, { types: ['alarm', 'battery'], kits: [kit_id, other_kit] });
     await live(kit_id);
     await live(other_kit);
     await store.setKitLabel(kit_id, { name: 'Old kit', tags: [] });
@@ -68,7 +57,7 @@ onEachDatabase('Kits that are removed', (open) => {
     expect(await left(kit_id)).toEqual([]);
     expect(await left(other_kit)).toEqual(others);
     expect(await store.kitIds()).toEqual([other_kit]);
-    expect((await store.keys()).map(({ kits }) => kits)).toEqual([[other_kit]]);
+    expect((await store.keys()).map(({ kits }) => kits)).toEqual([[other_kit], '*']);
     const [webhook] = await store.webhooks();
     expect(webhook?.kits).toEqual([other_kit]);
     const { accepted = 0, waiting = 0, purged = 0 } = webhook?.counts ?? {};

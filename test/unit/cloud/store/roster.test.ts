@@ -6,7 +6,7 @@ import { kit_limits } from '../../../../src/cloud/store/apply/apply.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { received, start_ms } from '../story.ts';
+import { idOf, received, start_ms, truck } from '../story.ts';
 
 const other_id = '7d0b5f0c-64a0-5b8e-9c55-0b8f3c0c9a01';
 const announce = (id: string, seq: number, epoch = 17): Reception =>
@@ -45,9 +45,7 @@ onEachDatabase('the roster of a kit', (open) => {
 
   it('leaves the assets of partners alone', async () => {
     const store = await storeWith(announce(asset_id, 1));
-    const partner = { kit_id, asset_id: task_id, asset_key: 'k', name: 'Truck', type: 'vehicle' };
-    const rest = { vendor: null, model: null, metadata: {}, parent_id: null, created_ms: start_ms };
-    await store.addPartner({ ...partner, ...rest, created_by: 'test' });
+    await store.addPartner(truck(task_id));
     await store.commit([roster([], 2)], start_ms);
     expect(await idsOf(store)).toEqual([task_id]);
   });
@@ -59,10 +57,7 @@ onEachDatabase('the roster of a kit', (open) => {
       const store = sqlStore(database);
       // As a stranger makes them who appears as a new vehicle again and again.
       const isGone = which === 'gone' ? 1 : 0;
-      const assets = Array.from(
-        { length: kit_limits.assets },
-        (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
-      );
+      const assets = Array.from({ length: kit_limits.assets }, (_, n) => idOf(n));
       const stamp = '0, 1, 1, 1';
       const dataOf = (id: string): string => JSON.stringify({ ...samples['announcement'], id });
       await database.all(

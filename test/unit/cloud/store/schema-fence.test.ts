@@ -24,7 +24,7 @@ import { clientOf, type Postgres, startPostgres } from '../../../support/databas
 import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { makeDirectory } from '../../../support/temporary.ts';
 import { rm } from 'node:fs/promises';
-import { gps, received, start_ms, story } from '../story.ts';
+import { addHook, gps, received, start_ms, story, truck } from '../story.ts';
 
 const version = schema.version + 1;
 const adds = ['kits', 'tasks'].map(
@@ -45,23 +45,7 @@ const days = { event: 1, position: 1, feed: 1, kit: 1 };
 const writers: readonly (readonly [what: string, write: (store: Store) => Promise<unknown>])[] = [
   ['messages', async (store) => store.commit([received(gps(50, 1))], start_ms)],
   ['messages of an import', async (store) => store.importMessages(kit_id, [], start_ms)],
-  [
-    'a partner asset',
-    async (store) =>
-      store.addPartner({
-        kit_id,
-        asset_id,
-        asset_key: 'truck',
-        name: 'Truck',
-        type: 'vehicle',
-        vendor: null,
-        model: null,
-        metadata: {},
-        parent_id: null,
-        created_ms: start_ms,
-        created_by: 'test',
-      }),
-  ],
+  ['a partner asset', async (store) => store.addPartner(truck(asset_id))],
   ['its change', async (store) => store.changePartner(kit_id, asset_id, { name: 'Van' })],
   ['its removal', async (store) => store.removePartner(kit_id, asset_id)],
   [
@@ -165,10 +149,8 @@ describe('on SQLite, of two processes with one file', () => {
   it('an event of a webhook is queued by the version that does not know all its types', async () => {
     const store = sqlStore(open());
     const later = open(expanding);
-    await store.addKey(key);
     const types = ['alarm'] as const;
-    const to = { webhook_id, url: 'https://example.com', types, kits: '*', key_id: key.key_id } as const;
-    await store.addWebhook(registeredWebhook({ ...to, created_ms: start_ms }));
+    await addHook(store, { types });
     await later.all(`UPDATE webhooks SET types = '["alarm","of.the.next.version"]'`);
     const channel = channels.event(asset_id, 'motion');
     await store.commit([received({ channel, seq: 1, data: { detected: true } })], start_ms);

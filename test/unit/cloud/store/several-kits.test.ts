@@ -2,15 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { channels } from '../../../../src/contract/topics.ts';
-import { history_classes } from '../../../../src/cloud/history/message.ts';
-import { newBudget, readHistory } from '../../../../src/cloud/history/reading/reader.ts';
 import type { Reception } from '../../../../src/cloud/read-message.ts';
 import { sqlStore, type Store } from '../../../../src/cloud/store/sql-store.ts';
 import { asset_id } from '../../../support/contract-samples.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { gps, received, start_ms, story } from '../story.ts';
+import { divide, gps, historyOf, received, start_ms, story } from '../story.ts';
 
-const hour_ms = 3_600_000;
 const other_id = randomUUID();
 const late_ms = start_ms + 100;
 
@@ -26,21 +23,13 @@ const sent = [
 const of = (kit_id: string, reception: Reception): Reception => ({ ...reception, kit_id });
 
 async function stateOf(store: Store, kit_id: string) {
-  const history: string[] = [];
-  const stretch = { kit_id, classes: history_classes, from_ms: 0, to_ms: start_ms + hour_ms };
-  for await (const { channel, epoch, seq, data } of readHistory(
-    store,
-    { ...stretch, order: 'asc' },
-    newBudget(),
-  ))
-    history.push(`${channel} ${epoch} ${seq} ${data}`);
   return {
     kit: { ...(await store.kit(kit_id)), kit_id: '' },
     assets: await store.assets(kit_id),
     feeds: [...(await store.feeds(kit_id, asset_id)), ...(await store.feeds(kit_id, other_id))],
     tasks: (await store.tasks(kit_id, { limit: 10 })).map((task) => ({ ...task, kit_id: '' })),
     acks: await store.acks(kit_id),
-    history,
+    history: await historyOf(store, { kit: kit_id }),
   };
 }
 
@@ -76,7 +65,7 @@ onEachDatabase('kits of one commit', (open) => {
         late.flatMap((each) => kit_ids.map((kit_id) => of(kit_id, received(each)))),
         start_ms,
       );
-    while ((await store.compactHistory(start_ms, true)) > 0);
+    await divide(store);
     const expected = await stateOf(store, alone);
     expect(expected.history.length).toBeGreaterThan(10);
     expect(expected.feeds.map(({ feed }) => feed)).toEqual(['gps', 'battery', 'gps']);

@@ -4,13 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { InvariantBroken, StorageUnavailable } from '../../../../src/platform/errors.ts';
-import { Changes } from '../../../../src/cloud/changes.ts';
-import { Ingest } from '../../../../src/cloud/ingest/ingest.ts';
 import type { Reception } from '../../../../src/cloud/read-message.ts';
 import { openThreadStore } from '../../../../src/cloud/store/thread-store.ts';
 import { asset_id, kit_id } from '../../../support/contract-samples.ts';
-import { recordingLog } from '../../../support/recording-log.ts';
-import { gps, received, start_ms } from '../story.ts';
+import { gps, received, start_ms, startIngest } from '../story.ts';
 import { texts } from '../../../../src/cloud/texts.ts';
 import type { Store } from '../../../../src/cloud/store/sql-store.ts';
 
@@ -52,16 +49,7 @@ describe('the thread of the database', () => {
     'costs only the message that it dies over: the others of the transaction are stored, and its number counts',
     { tags: 'long' },
     async () => {
-      const ends = new AbortController();
-      const log = recordingLog();
-      const ingest = new Ingest({
-        store,
-        changes: new Changes(),
-        log,
-        group_ms: 20,
-        onCommitted: () => undefined,
-        signal: ends.signal,
-      });
+      const { ingest, log, ends } = startIngest({ store });
       const receptions = [1, 3, 4, 5].map((seq) => received(gps(seq, 47)));
       await Promise.all([...receptions, bomb()].map(async (reception) => ingest.take(reception)));
       const kit = await store.kit(kit_id);

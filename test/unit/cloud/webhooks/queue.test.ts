@@ -18,9 +18,8 @@ import { waiting_max } from '../../../../src/cloud/webhooks/enqueue.ts';
 import { WebhookOperations } from '../../../../src/cloud/webhooks/operations.ts';
 import type { Settlement } from '../../../../src/cloud/webhooks/webhook-store.ts';
 import { asset_id, kit_id, samples, task_id } from '../../../support/contract-samples.ts';
-import { registeredWebhook } from '../../../support/service/registered-webhook.ts';
 import { onEachDatabase } from '../each-database.ts';
-import { received, report, start_ms } from '../story.ts';
+import { addHook, idOf, received, report, start_ms } from '../story.ts';
 import { texts } from '../../../../src/cloud/webhooks/texts.ts';
 
 const webhook_id = '00000000-0000-4000-8000-000000000001';
@@ -29,29 +28,12 @@ const now_ms = start_ms + 10_000;
 const motion = (seq: number, asset: string = asset_id, detected = seq % 2 === 1) =>
   received({ channel: channels.event(asset, 'motion'), seq, data: { detected } });
 /** Motions of as many assets. */
-const motions = (count: number) =>
-  Array.from({ length: count }, (_, n) =>
-    motion(n + 1, `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, true),
-  );
+const motions = (count: number) => Array.from({ length: count }, (_, n) => motion(n + 1, idOf(n), true));
 
-async function register(
+const register = async (
   store: Store,
   types: readonly WebhookType[] = ['task.ended', 'alarm', 'kit.online', 'kit.offline'],
-) {
-  const { key } = makeKey({ label: 'test', scopes: ['webhooks'], kits: '*', expires_ms: null }, now_ms);
-  await store.addKey(key);
-  await store.addWebhook(
-    registeredWebhook({
-      webhook_id,
-      url: 'https://app.example.com/hook',
-      types,
-      kits: [kit_id],
-      key_id: key.key_id,
-      created_ms: now_ms,
-    }),
-  );
-  return key;
-}
+) => addHook(store, { webhook_id, types });
 
 /** The counts, after a comparison with the rows. */
 async function counts(database: Database, store: Store) {
@@ -118,15 +100,9 @@ onEachDatabase('The queue of webhooks', (open) => {
     const roundsOf = async (receivers: number): Promise<number> => {
       const database = await open();
       const store = sqlStore(database);
-      const key = await register(store);
-      const chosen = {
-        url: 'https://app.example.com/hook',
-        types: ['alarm'],
-        kits: '*',
-        created_ms: 0,
-      } as const;
+      await register(store);
       for (let n = 2; n <= receivers; n += 1)
-        await store.addWebhook(registeredWebhook({ ...chosen, webhook_id: `hook ${n}`, key_id: key.key_id }));
+        await addHook(store, { webhook_id: `hook ${n}`, types: ['alarm'] });
       return database.transaction(async (queries) => {
         const counted = countedRounds(queries);
         await commitReceptions(counted.queries, [motion(1)], { now_ms, keepsHistory: false });

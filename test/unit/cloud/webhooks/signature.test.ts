@@ -10,20 +10,6 @@ const readme = new URL('../../../../src/cloud/webhooks/README.md', import.meta.u
 const body = '{"type":"alarm","data":{"text":"Zürich"}}';
 
 describe('Signatures of webhooks', () => {
-  it('are accepted by the library of Standard Webhooks', () => {
-    const secret = makeSecret();
-    const headers = signedHeaders({ id: 'msg_1', body, now_ms: Date.now() }, [
-      { text: secret, expires_ms: null },
-    ]);
-    expect(new Webhook(secret).verify(body, { ...headers })).toEqual(JSON.parse(body));
-    expect(() => new Webhook(secret).verify(`${body} `, { ...headers })).toThrow(
-      'No matching signature found',
-    );
-    expect(() => new Webhook(makeSecret()).verify(body, { ...headers })).toThrow(
-      'No matching signature found',
-    );
-  });
-
   it('are made with both secrets for a day after a rotation, and with the new one alone after it', () => {
     const now_ms = Date.now();
     const before = [{ text: makeSecret(), expires_ms: null }];
