@@ -36,6 +36,7 @@ import { type Row, type RowId, seq_max } from '../row.ts';
 import { readMeta, writeMeta } from './schema.ts';
 import type { Tables } from './tables/tables.ts';
 import { BatchWriter } from '../../../contract/batch/writer.ts';
+import type { Epochs } from './epochs.ts';
 import type { StoredRow } from './tables/lane-table.ts';
 
 /**
@@ -365,9 +366,9 @@ interface TakenRows {
 }
 
 /**
- * Takes buffered rows for sending: one by one, or packed into a compressed batch of the contract.
- * Takes the next rows of a lane and marks them as held by the main thread; also the unreadable ones, which are
- * answered to be removed. Throws what SQLite throws; then nothing was noted.
+ * Takes the next rows of a lane for sending, one by one or packed into a compressed batch of the contract, and marks them as held by
+ * the main thread; also the unreadable ones of a damaged file, which are answered to be removed. Throws what SQLite throws; then
+ * nothing was noted.
  */
 function takeRows(
   request: TakeRequest,
@@ -375,58 +376,40 @@ function takeRows(
   in_flight: InFlightRows,
   packRows: PackRows,
 ): TakenRows {
-  return request.form === 'batch'
-    ? takeBatch(request, tables, in_flight, packRows)
-    : takeSingly(request, tables, in_flight);
-}
-
-function takeSingly(request: TakeRequest, tables: Tables, in_flight: InFlightRows): TakenRows {
   const { lane } = request;
+  const writer = request.form === 'batch' ? new BatchWriter() : undefined;
   const rows: TakenRow[] = [];
-  const unreadable: RowId[] = [];
-  const { cursor, drained } = scan(request, tables, in_flight, ([id, topic, time_ms, mono_ms, body]) => {
-    const channel = tables.channels.channelOf(topic);
-    if (channel === undefined) unreadable.push(id);
-    else rows.push(tables.epochs.correct({ id, lane, channel, time_ms, mono_ms, body }));
-  });
-  in_flight.advance(lane, cursor);
-  for (const { id } of rows) in_flight.hold(lane, id);
-  for (const id of unreadable) in_flight.hold(lane, id);
-  return { unreadable, taken: { rows, batch: undefined, drained } };
-}
-
-/** Leaves out what is no JSON, in a damaged file, instead of spoiling the batch. */
-function takeBatch(
-  request: TakeRequest,
-  tables: Tables,
-  in_flight: InFlightRows,
-  packRows: PackRows,
-): TakenRows {
-  const { lane } = request;
-  const writer = new BatchWriter();
   const ids: RowId[] = [];
   const unreadable: RowId[] = [];
+  const isTaken = (row: StoredRow): boolean => {
+    const [id, topic, time_ms, mono_ms, body] = row;
+    const channel = tables.channels.channelOf(topic);
+    if (channel === undefined) return false;
+    if (writer) return isPacked(row, channel, tables.epochs, writer);
+    rows.push(tables.epochs.correct({ id, lane, channel, time_ms, mono_ms, body }));
+    return true;
+  };
   const { cursor, drained } = scan(request, tables, in_flight, (row) => {
-    (isPacked(row, tables, writer) ? ids : unreadable).push(row[0]);
+    (isTaken(row) ? ids : unreadable).push(row[0]);
   });
-  const payload = ids.length > 0 ? packRows(writer) : undefined;
+  const payload = writer && ids.length > 0 ? packRows(writer) : undefined;
   in_flight.advance(lane, cursor);
   for (const id of unreadable) in_flight.hold(lane, id);
-  if (!payload) return { unreadable, taken: { rows: [], batch: undefined, drained } };
+  for (const { id } of rows) in_flight.hold(lane, id);
+  if (!payload) return { unreadable, taken: { rows, batch: undefined, drained } };
   const [lo, hi] = [ids[0] ?? 0, ids.at(-1) ?? 0];
   const token = in_flight.addBatch({ lane, ids });
   const batch = { token, lane, rows: ids.length, payload, lo, hi };
-  return { unreadable, taken: { rows: [], batch, drained } };
+  return { unreadable, taken: { rows, batch, drained } };
 }
 
-/** Adds a row to the batch; false: it is unreadable. */
+/** Adds a row to the batch; false: it is no JSON, which must not spoil the batch. */
 function isPacked(
-  [id, topic, stored_ms, mono_ms, data]: StoredRow,
-  { channels, epochs }: Tables,
+  [id, , stored_ms, mono_ms, data]: StoredRow,
+  channel: string,
+  epochs: Epochs,
   writer: BatchWriter,
 ): boolean {
-  const channel = channels.channelOf(topic);
-  if (channel === undefined) return false;
   const epoch = Math.floor(id / seq_max);
   const { time_ms, time_quality } = epochs.timeOf({ id, time_ms: stored_ms, mono_ms });
   try {
