@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { getuid } from 'node:process';
 import { getSystemErrorName } from 'node:util';
 import Database from 'better-sqlite3';
-import { messageOf, type StorageFault } from '../../platform/errors.ts';
+import { FileRefused, messageOf, type StorageFault } from '../../platform/errors.ts';
 import { type DiskHealth, failing } from './protocol.ts';
 import { texts } from './texts.ts';
 
@@ -40,6 +40,16 @@ export function diskFault(error: unknown): DiskFault | undefined {
   const name = systemError(error);
   if (name === undefined) return undefined;
   return { kind: system_kinds[name] ?? 'failing', sentence: texts.system_error(messageOf(error)) };
+}
+
+/** What `work` gives, or `otherwise` where the disk or the file refuses it. */
+export function unlessRefused<T>(work: () => T, otherwise: T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof FileRefused) && !diskFault(error)) throw error;
+    return otherwise;
+  }
 }
 
 const system_kinds: Readonly<Record<string, DiskFault['kind']>> = {

@@ -6,9 +6,8 @@ import { appendFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Drop } from './protocol.ts';
 
-import { diskFault } from './disk-fault.ts';
+import { unlessRefused } from './disk-fault.ts';
 import { epochNumber, rowShapes } from './row-shapes.ts';
-import { FileRefused } from '../../platform/errors.ts';
 import { readTextUpToSync } from '../../platform/bounded-file.ts';
 
 /** A note for each stop. Its numbers fill less than 1 MiB, as memory holds so many messages; further notes are refused. */
@@ -37,38 +36,25 @@ export function noteUnwritten(runtime_dir: string | undefined, note: Unwritten):
     drops: drops.map(tupleOf),
     stored: stored.map(tupleOf),
   });
-  try {
+  return unlessRefused(() => {
     const file = fileIn(runtime_dir);
     if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) >= file_bytes_max) return false;
     appendFileSync(file, `${text}\n`, { mode: 0o600 });
     return true;
-  } catch (error) {
-    if (!diskFault(error)) throw error;
-    return false;
-  }
+  }, false);
 }
 
 /** The notes of earlier runs, oldest first; a line that was cut off is left out. */
 export function readUnwritten(runtime_dir: string | undefined): readonly Unwritten[] {
   if (runtime_dir === undefined) return [];
-  try {
-    return readTextUpToSync(fileIn(runtime_dir), 2 * file_bytes_max)
-      .split('\n')
-      .flatMap((line) => noteOf(line) ?? []);
-  } catch (error) {
-    if (!(error instanceof FileRefused) && !diskFault(error)) throw error;
-    return [];
-  }
+  const text = unlessRefused(() => readTextUpToSync(fileIn(runtime_dir), 2 * file_bytes_max), '');
+  return text.split('\n').flatMap((line) => noteOf(line) ?? []);
 }
 
 /** To be called once the notes are in the buffer file. A note that remains is recognised by its epoch. */
 export function forgetUnwritten(runtime_dir: string | undefined): void {
   if (runtime_dir === undefined) return;
-  try {
-    rmSync(fileIn(runtime_dir), { force: true });
-  } catch (error) {
-    if (!diskFault(error)) throw error;
-  }
+  unlessRefused(() => rmSync(fileIn(runtime_dir), { force: true }), undefined);
 }
 
 function fileIn(runtime_dir: string): string {

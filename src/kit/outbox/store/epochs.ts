@@ -4,10 +4,10 @@
  */
 import type { StoreClock } from './ages.ts';
 import { epochNumber, epochs_end } from '../row-shapes.ts';
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import { fsyncSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { diskFault } from '../disk-fault.ts';
-import { FileRefused } from '../../../platform/errors.ts';
+import { unlessRefused } from '../disk-fault.ts';
+import { withFile } from './file/disk.ts';
 import { readTextUpToSync, small_bytes_max } from '../../../platform/bounded-file.ts';
 import type { Statement } from 'better-sqlite3';
 import type { TimeQuality } from '../../../contract/envelope.ts';
@@ -162,28 +162,18 @@ export class EpochMemory {
 }
 
 function readEpoch(path: string): number {
-  try {
-    const epoch = Number(readTextUpToSync(path, small_bytes_max).trim());
-    return epochNumber(epoch) ? epoch : 0;
-  } catch (error) {
-    if (!(error instanceof FileRefused) && !diskFault(error)) throw error;
-    return 0;
-  }
+  const epoch = unlessRefused(() => Number(readTextUpToSync(path, small_bytes_max).trim()), 0);
+  return epochNumber(epoch) ? epoch : 0;
 }
 
 function mtimeOf(path: string): number | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
-  } catch (error) {
-    if (!diskFault(error)) throw error;
-    return undefined;
-  }
+  return unlessRefused(() => statSync(path, { throwIfNoEntry: false })?.mtimeMs, undefined);
 }
 
 /** Whenever the power fails, the old number is there or the new one. False when the disk refuses. */
 function replace(path: string, epoch: number): boolean {
   const fresh = `${path}.new`;
-  try {
+  const isReplaced = unlessRefused(() => {
     withFile(fresh, 'w', (fd) => {
       writeSync(fd, `${epoch}\n`);
       fsyncSync(fd);
@@ -191,28 +181,9 @@ function replace(path: string, epoch: number): boolean {
     renameSync(fresh, path);
     withFile(dirname(path), 'r', fsyncSync);
     return true;
-  } catch (error) {
-    if (!diskFault(error)) throw error;
-    removeIfPossible(fresh);
-    return false;
-  }
-}
-
-function withFile(path: string, flags: 'r' | 'w', use: (fd: number) => void): void {
-  const fd = openSync(path, flags, 0o600);
-  try {
-    use(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function removeIfPossible(path: string): void {
-  try {
-    rmSync(path, { force: true });
-  } catch (error) {
-    if (!diskFault(error)) throw error;
-  }
+  }, false);
+  if (!isReplaced) unlessRefused(() => rmSync(fresh, { force: true }), undefined);
+  return isReplaced;
 }
 
 /** Epochs whose clock is remembered; rows of older ones stay unsynced. */

@@ -2,7 +2,7 @@
  * The buffer file as something that can break: opens it, runs transactions on it, and when the disk or the file fails
  * makes room, opens it again, or begins a new file with what the damaged one, or the deleted one, still holds.
  */
-import { closeSync, existsSync, openSync, readSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StorageUnavailable, StorageUnsure } from '../../../../platform/errors.ts';
 import type { StoreClock } from '../ages.ts';
@@ -19,7 +19,7 @@ import {
   replaceFile,
   type Replacement,
 } from './opening.ts';
-import { Disk, emptiesLog, fileBytes, tidyPages } from './disk.ts';
+import { Disk, emptiesLog, fileBytes, readHead, tidyPages } from './disk.ts';
 import { EpochChoice, EpochMemory } from '../epochs.ts';
 import type { InFlightRows } from '../in-flight-rows.ts';
 import { type Row, rowId } from '../../row.ts';
@@ -434,7 +434,7 @@ const head_bytes = 64 * page_bytes;
  */
 function peekEpoch(file: string): number {
   try {
-    const db = new Database(patchHeader(readHead(file), { journal: 'rollback' }));
+    const db = new Database(patchHeader(readHead(file, head_bytes), { journal: 'rollback' }));
     try {
       return readMeta(db, 'epoch') ?? 0;
     } finally {
@@ -443,16 +443,6 @@ function peekEpoch(file: string): number {
   } catch (error) {
     if (error instanceof Database.SqliteError || diskFault(error)) return 0;
     throw error;
-  }
-}
-
-function readHead(file: string): Buffer {
-  const head = Buffer.alloc(head_bytes);
-  const fd = openSync(file, 'r');
-  try {
-    return head.subarray(0, readSync(fd, head, 0, head_bytes, 0));
-  } finally {
-    closeSync(fd);
   }
 }
 

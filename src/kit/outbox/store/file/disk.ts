@@ -1,7 +1,7 @@
 /** The disk below the buffer file: how much is free, and the reserve that makes room when it is full. */
-import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { diskFault } from '../../disk-fault.ts';
+import { diskFault, unlessRefused } from '../../disk-fault.ts';
 import type { DiskHealth } from '../../protocol.ts';
 import { checkpoint_pages, type Handle } from '../schema.ts';
 import { texts } from '../../texts.ts';
@@ -82,12 +82,8 @@ export class Disk {
 
   releaseReserve(): void {
     this.#gave_up_reserve ||= this.#hasReserve();
-    try {
-      rmSync(this.#reserve, { force: true });
-    } catch (error) {
-      // A disk that fails to remove a file shows the failure at the next commit.
-      if (!diskFault(error)) throw error;
-    }
+    // A disk that fails to remove a file shows the failure at the next commit.
+    unlessRefused(() => rmSync(this.#reserve, { force: true }), undefined);
   }
 
   #hasReserve(): boolean {
@@ -97,14 +93,26 @@ export class Disk {
 
 /** Real blocks: a file with holes would reserve nothing. */
 function writeZeros(path: string): void {
-  const fd = openSync(path, 'w', 0o600);
-  try {
+  withFile(path, 'w', (fd) => {
     const block = Buffer.alloc(reserve_bytes / 16);
     for (let written = 0; written < reserve_bytes; written += block.length) writeSync(fd, block);
     fsyncSync(fd);
+  });
+}
+
+export function withFile<T>(path: string, flags: 'r' | 'r+' | 'w', use: (fd: number) => T): T {
+  const fd = openSync(path, flags, 0o600);
+  try {
+    return use(fd);
   } finally {
     closeSync(fd);
   }
+}
+
+/** The first bytes of a file, as many as there are. */
+export function readHead(path: string, bytes: number): Buffer {
+  const head = Buffer.alloc(bytes);
+  return withFile(path, 'r', (fd) => head.subarray(0, readSync(fd, head, 0, bytes, 0)));
 }
 
 /** As the configuration and the other commands count them. */

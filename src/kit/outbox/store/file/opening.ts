@@ -32,7 +32,7 @@ import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { lanes } from '../../../../contract/lanes.ts';
 import { rowId, seq_max } from '../../row.ts';
-import { diskFault } from '../../disk-fault.ts';
+import { diskFault, unlessRefused } from '../../disk-fault.ts';
 import { noteUnwritten } from '../../unwritten.ts';
 
 interface OpenFile {
@@ -270,11 +270,7 @@ export function closeTables({ db, ages }: Tables): void {
 
 /** Ends a handle whose disk may fail. */
 export function endHandle(db: Handle): void {
-  try {
-    db.close();
-  } catch (error) {
-    if (!diskFault(error)) throw error;
-  }
+  unlessRefused(() => db.close(), undefined);
 }
 
 /** Notes what a file holds that is out of reach: the next start reports it as lost, unless it finds that file. */

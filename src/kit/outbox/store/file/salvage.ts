@@ -7,19 +7,10 @@ import { epochNumber, type RowShape, rowShapes } from '../../row-shapes.ts';
 import type { OpenOptions } from '../../protocol.ts';
 import { type Handle, isOtherKit, laneTable, page_bytes, writeMeta } from '../schema.ts';
 import type { Tables } from '../tables/tables.ts';
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import Database, { type Statement } from 'better-sqlite3';
+import { readHead, withFile } from './disk.ts';
 import { patchHeader } from './file-header.ts';
 
 /** Time limit for a damaged file; what is not read by then stays in the file that was moved aside. */
@@ -273,25 +264,10 @@ function tryOpen(path: string): Handle | undefined {
 }
 
 function replaceFirstPage(path: string, like: string): void {
-  copyFirstPage(path, `${path}-page1`);
-  const page = patchHeader(readFirstPage(like), { file_bytes: statSync(path).size, journal: 'log' });
-  const fd = openSync(path, 'r+');
-  writeSync(fd, page, 0, page_bytes, 0);
-  closeSync(fd);
-}
-
-function copyFirstPage(from: string, to: string): void {
-  const fd = openSync(to, 'w', 0o600);
-  writeSync(fd, readFirstPage(from));
-  closeSync(fd);
-}
-
-function readFirstPage(path: string): Buffer {
-  const page = Buffer.alloc(page_bytes);
-  const fd = openSync(path, 'r');
-  readSync(fd, page, 0, page_bytes, 0);
-  closeSync(fd);
-  return page;
+  withFile(`${path}-page1`, 'w', (fd) => writeSync(fd, readHead(path, page_bytes)));
+  const file_bytes = statSync(path).size;
+  const page = patchHeader(readHead(like, page_bytes), { file_bytes, journal: 'log' });
+  withFile(path, 'r+', (fd) => writeSync(fd, page, 0, page_bytes, 0));
 }
 
 interface Reading {
