@@ -10,7 +10,7 @@ import { Suspicion } from '../../../../src/kit/uplink/problems.ts';
 import { useFakeTime } from '../../../support/fake-time.ts';
 import { test_drones, test_kit } from '../../../support/gps.ts';
 import { texts } from '../../../../src/kit/uplink/texts.ts';
-import { outgoingRow } from './outgoing-row.ts';
+import { outgoingRow } from '../../../support/disk/messages.ts';
 
 useFakeTime();
 

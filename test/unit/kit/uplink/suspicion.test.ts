@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { OutgoingMessage } from '../../../../src/kit/outbox/live/outgoing.ts';
 import { Suspicion } from '../../../../src/kit/uplink/problems.ts';
-import { outgoingRow } from './outgoing-row.ts';
+import { outgoingRow } from '../../../support/disk/messages.ts';
 
 const outgoing = (id: number, kind = 'feed'): OutgoingMessage =>
   outgoingRow(id, { channel: `${kind}/a/gps`, backlog: true });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { OutgoingMessage } from '../../../../src/kit/outbox/live/outgoing.ts';
 import { rowId } from '../../../../src/kit/outbox/row.ts';
 import { Problems, Undelivered } from '../../../../src/kit/uplink/problems.ts';
-import { outgoingRow } from './outgoing-row.ts';
+import { outgoingRow } from '../../../support/disk/messages.ts';
 
 const epoch = 3;
 

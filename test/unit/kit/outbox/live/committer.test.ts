@@ -3,7 +3,7 @@ import { StorageUnavailable, StorageUnsure } from '../../../../../src/platform/e
 import { commit_answer_ms, Committer } from '../../../../../src/kit/outbox/live/committer.ts';
 import type { Live } from '../../../../../src/kit/outbox/live/outgoing.ts';
 import type { Done, LaneDepth, Work } from '../../../../../src/kit/outbox/protocol.ts';
-import { rowId } from '../../../../../src/kit/outbox/row.ts';
+import { live } from '../../../../support/disk/messages.ts';
 import { taskEntry } from '../../../../support/disk/store-lab.ts';
 import { own_stalls } from '../../../../../src/platform/stalls.ts';
 
@@ -64,26 +64,7 @@ function scriptedDisk(now = () => Date.now()) {
   };
 }
 
-let seq = 0;
-function live(): Live {
-  seq += 1;
-  const row = {
-    id: rowId({ epoch: 1, seq }),
-    lane: 'alarm',
-    channel: 'event/a/motion',
-    time_ms: 0,
-    mono_ms: null,
-    body: '{}',
-  } as const;
-  return {
-    row,
-    since_ms: 0,
-    state: { disk: 'due', place: 'nowhere', is_held: false },
-    order: 0,
-    from_disk_only: false,
-    is_behind: false,
-  };
-}
+const due = (): Live => live('alarm', { state: { disk: 'due', place: 'nowhere', is_held: false } });
 
 const entry = taskEntry({ task_id: 't', state: 'running' });
 
@@ -96,9 +77,9 @@ describe('Committer', () => {
 
   it('puts what comes within the time of the first row into one transaction', async () => {
     const disk = scriptedDisk();
-    disk.committer.write(live(), 20);
+    disk.committer.write(due(), 20);
     await vi.advanceTimersByTimeAsync(15);
-    disk.committer.write(live(), 20);
+    disk.committer.write(due(), 20);
     expect(disk.commits).toHaveLength(0);
     await vi.advanceTimersByTimeAsync(5);
     expect(disk.commits.map(({ rows }) => rows.length)).toEqual([2]);
@@ -108,9 +89,9 @@ describe('Committer', () => {
 
   it('runs one transaction at a time, and the next takes all that came meanwhile', async () => {
     const disk = scriptedDisk();
-    disk.committer.write(live(), 20);
+    disk.committer.write(due(), 20);
     await vi.advanceTimersByTimeAsync(20);
-    for (let n = 0; n < 50; n += 1) disk.committer.write(live(), 20);
+    for (let n = 0; n < 50; n += 1) disk.committer.write(due(), 20);
     await vi.advanceTimersByTimeAsync(500);
     expect(disk.commits).toHaveLength(1);
     await disk.succeed();
@@ -121,7 +102,7 @@ describe('Committer', () => {
 
   it('starts early when many rows wait, and splits what is too much for one transaction', async () => {
     const disk = scriptedDisk();
-    for (let n = 0; n < 5_000; n += 1) disk.committer.write(live(), 250);
+    for (let n = 0; n < 5_000; n += 1) disk.committer.write(due(), 250);
     await vi.advanceTimersByTimeAsync(0);
     await disk.succeed();
     await vi.advanceTimersByTimeAsync(0);
@@ -132,7 +113,7 @@ describe('Committer', () => {
 
   it('makes a commit again as it is, before anything else, when the disk may have carried it out', async () => {
     const disk = scriptedDisk();
-    const [first, second] = [live(), live()];
+    const [first, second] = [due(), due()];
     disk.committer.write(first, 20);
     const settled = disk.committer.settled(0).catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(20);
@@ -158,7 +139,7 @@ describe('Committer', () => {
 
   it('tries again with all that waits when a commit that may have been carried out is then refused', async () => {
     const disk = scriptedDisk();
-    const [first, second] = [live(), live()];
+    const [first, second] = [due(), due()];
     disk.committer.write(first, 20);
     await vi.advanceTimersByTimeAsync(20);
     await disk.leaveUnsure();
@@ -178,7 +159,7 @@ describe('Committer', () => {
 
   it('resolves a journal entry only when it is on disk, together with the rows before it', async () => {
     const disk = scriptedDisk();
-    const report = live();
+    const report = due();
     disk.committer.write(report, 20);
     let is_durable = false;
     const journaled = disk.committer.journal(entry).then(() => (is_durable = true));
@@ -193,14 +174,14 @@ describe('Committer', () => {
 
   it('keeps all rows when a write fails, rejects waiting callers and retries with growing pauses', async () => {
     const disk = scriptedDisk();
-    const first = live();
+    const first = due();
     disk.committer.write(first, 20);
     const refusal = disk.committer.journal(entry).catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(0);
     await disk.fail();
     expect(await refusal).toBeInstanceOf(StorageUnavailable);
     expect(disk.failed).toEqual([first]);
-    disk.committer.write(live(), 20);
+    disk.committer.write(due(), 20);
     await vi.advanceTimersByTimeAsync(400);
     expect(disk.commits).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(700);
@@ -212,7 +193,7 @@ describe('Committer', () => {
 
   it('does not write a row that the broker had before its transaction began', async () => {
     const disk = scriptedDisk();
-    const [acked, other] = [live(), live()];
+    const [acked, other] = [due(), due()];
     disk.committer.write(acked, 250);
     disk.committer.write(other, 250);
     acked.state = { disk: 'no', place: 'broker', is_held: false };
@@ -224,7 +205,7 @@ describe('Committer', () => {
 
   it('counts a disk that answers late as failing until a commit is answered in time', async () => {
     const disk = scriptedDisk();
-    disk.committer.write(live(), 20);
+    disk.committer.write(due(), 20);
     await vi.advanceTimersByTimeAsync(12_000);
     await disk.succeed();
     expect(disk.states.at(-1)).toBe('failing');
@@ -242,7 +223,7 @@ describe('Committer', () => {
     own_stalls.watch(end.signal);
     let more_ms = 0;
     const disk = scriptedDisk(() => performance.now() + more_ms);
-    disk.committer.write(live(), 0);
+    disk.committer.write(due(), 0);
     await vi.advanceTimersByTimeAsync(0);
     expect(disk.commits).toHaveLength(1);
     const until_ms = performance.now() + 600;
@@ -260,9 +241,9 @@ describe('Committer', () => {
 
   it('rejects waiting callers during an unanswered commit and writes later rows after it', async () => {
     const disk = scriptedDisk();
-    disk.committer.write(live(), 0);
+    disk.committer.write(due(), 0);
     await vi.advanceTimersByTimeAsync(0);
-    disk.committer.write(live(), 0);
+    disk.committer.write(due(), 0);
     const refusal = disk.committer.journal(entry).catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await refusal).toBeInstanceOf(StorageUnavailable);
@@ -274,7 +255,7 @@ describe('Committer', () => {
 
   it('rejects callers that wait for a later commit when a write fails', async () => {
     const disk = scriptedDisk();
-    for (let n = 0; n < 5_000; n += 1) disk.committer.write(live(), 0);
+    for (let n = 0; n < 5_000; n += 1) disk.committer.write(due(), 0);
     const refusal = disk.committer.settled(0).catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(0);
     expect(disk.commits[0]?.rows).toHaveLength(4_096);

@@ -4,18 +4,10 @@ import type { Stored } from '../../../../../src/kit/outbox/protocol.ts';
 import { InFlight } from '../../../../../src/kit/outbox/live/delivery.ts';
 import type { OutgoingMessage } from '../../../../../src/kit/outbox/live/outgoing.ts';
 import { rowId } from '../../../../../src/kit/outbox/row.ts';
+import { outgoing } from '../../../../support/disk/messages.ts';
 
 type Content = OutgoingMessage['content'];
-const message = (content: unknown): OutgoingMessage => ({
-  lane: 'alarm',
-  channel: 'event/x/motion',
-  payload: '{}',
-  retain: false,
-  removal: false,
-  rows: 1,
-  backlog: true,
-  content: content as Content,
-});
+const message = (content: unknown): OutgoingMessage => outgoing({ content: content as Content });
 const row = (epoch: number, seq: number): OutgoingMessage =>
   message({ kind: 'row', row: { id: rowId({ epoch, seq }) } });
 const live = (epoch: number, seq: number): OutgoingMessage =>

@@ -1,23 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Lane } from '../../../../../src/contract/lanes.ts';
 import { LiveLanes } from '../../../../../src/kit/outbox/live/queue.ts';
 import { Fifo } from '../../../../../src/kit/outbox/live/fifo.ts';
-import type { Live } from '../../../../../src/kit/outbox/live/outgoing.ts';
-import { rowId } from '../../../../../src/kit/outbox/row.ts';
-
-let seq = 0;
-function live(lane: Lane, since_ms = 0, body = '{}'): Live {
-  seq += 1;
-  const row = { id: rowId({ epoch: 1, seq }), lane, channel: `${lane}/x`, time_ms: 0, mono_ms: null, body };
-  return {
-    row,
-    since_ms,
-    state: { disk: 'no', place: 'queued', is_held: false },
-    order: 0,
-    from_disk_only: false,
-    is_behind: false,
-  };
-}
+import { live } from '../../../../support/disk/messages.ts';
 
 describe('LiveLanes', () => {
   it('returns tasks, presence and alarms before telemetry, each lane in order', () => {
@@ -38,7 +22,7 @@ describe('LiveLanes', () => {
 
   it('spills lazy messages that waited too long to disk, but no sync messages', () => {
     const lanes = new LiveLanes();
-    const [old, task, young] = [live('feed', 0), live('task', 0), live('feed', 900)];
+    const [old, task, young] = [live('feed'), live('task'), live('feed', { since_ms: 900 })];
     for (const each of [old, task, young]) lanes.push(each);
     expect(lanes.shiftOverdue(1_001, 1_000)).toEqual([old]);
     expect(lanes.rows).toBe(2);
@@ -59,8 +43,8 @@ describe('LiveLanes', () => {
 
   it('makes a packet once its oldest message has waited, including later messages', () => {
     const lanes = new LiveLanes();
-    lanes.push(live('feed', 0));
-    lanes.push(live('kit', 800));
+    lanes.push(live('feed'));
+    lanes.push(live('kit', { since_ms: 800 }));
     expect(lanes.shiftPacket(999, 1_000, 500)).toEqual([]);
     expect(lanes.shiftPacket(1_000, 1_000, 500)).toHaveLength(2);
     expect(lanes.shiftPacket(9_000, 1_000, 500)).toEqual([]);
