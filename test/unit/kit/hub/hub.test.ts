@@ -113,15 +113,8 @@ it('shows no facts of a driver that has lost its device', async () => {
 
 it('shows a limited number of the facts that a driver reports of itself', async () => {
   const lab = testHub();
-  void lab.run(
-    scriptedDriver(async (host) => {
-      host.reportStatus(
-        Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`fact_${index}`, index])),
-      );
-      await aborted(host.signal);
-    }),
-  );
-  await settle();
+  const facts = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`fact_${index}`, index]));
+  (await lab.hostOf()).reportStatus(facts);
   expect(Object.keys(lab.hub.drivers()[0]?.facts ?? {})).toHaveLength(32);
 });
 
@@ -144,13 +137,7 @@ describe('commands', () => {
 
   it('neither lists nor returns commands that local policy refuses', async () => {
     const lab = testHub({ allow });
-    void lab.run(
-      scriptedDriver(async (host) => {
-        host.announce(drone(), [command('arm'), command('disarm')]);
-        await aborted(host.signal);
-      }),
-    );
-    await settle();
+    (await lab.hostOf()).announce(drone(), [command('arm'), command('disarm')]);
     expect(lab.outbox.on(channels.commands(id))).toMatchObject([{ commands: [{ name: 'disarm' }] }]);
     expect(lab.hub.findCommand(id, 'arm')).toEqual({
       refusal: 'arm is disabled on this kit (commands.disabled)',
@@ -168,14 +155,9 @@ describe('commands', () => {
   it('keeps the first of two commands of one name, and a limited number', async () => {
     const lab = testHub();
     const many = Array.from({ length: commands_max + 1 }, (_, index) => command(`command_${index}`));
-    void lab.run(
-      scriptedDriver(async (host) => {
-        host.announce(drone(), [command('arm'), command('arm', { description: 'Another.' })]);
-        host.announce(drone('drone-2'), many);
-        await aborted(host.signal);
-      }),
-    );
-    await settle();
+    const host = await lab.hostOf();
+    host.announce(drone(), [command('arm'), command('arm', { description: 'Another.' })]);
+    host.announce(drone('drone-2'), many);
     expect(lab.outbox.on(channels.commands(id))).toMatchObject([
       { commands: [{ description: 'Does arm.' }] },
     ]);

@@ -1,6 +1,6 @@
 /** The log: what a machine and what a person reads, and what nobody may read. */
 import { stripVTControlCharacters } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { durationInWords } from '../../../../src/platform/log/entry.ts';
 import {
   of_owner_max,
@@ -12,6 +12,7 @@ import { threadCpu_ms } from '../../../fuzz/engine.ts';
 import { withoutSecrets } from '../../../../src/platform/log/secrets.ts';
 import { createLog, type Level } from '../../../../src/platform/log/log.ts';
 import { texts } from '../../../../src/platform/texts.ts';
+import { useFakeTime } from '../../../support/fake-time.ts';
 
 function recordedLog(level: Level, { readable = false, drivers = {} } = {}) {
   const lines: string[] = [];
@@ -136,13 +137,7 @@ test.each([
 });
 
 describe('as time goes by', () => {
-  beforeEach(() => {
-    vi.useFakeTimers();
-  });
-  afterEach(() => {
-    expect(vi.getTimerCount()).toBe(0);
-    vi.useRealTimers();
-  });
+  useFakeTime();
 
   test('a temporary level ends after its time, which is logged', () => {
     const { log, lines, sentences } = recordedLog('info');

@@ -1,5 +1,5 @@
 /** What a handler may put into the reports of its task: progress at a pace, a result and sentences within limits. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { notSent } from '../../../../src/platform/errors.ts';
 import { faults_named_max, result_chars_max, sentence_chars_max } from '../../../../src/kit/tasks/limits.ts';
@@ -14,19 +14,13 @@ import {
 } from '../../../../src/kit/tasks/sentences.ts';
 
 describe('The progress of a task', () => {
-  let reported: Progress[];
-  let gone: AbortController;
-  let report: ReturnType<typeof pacedProgress>;
-  beforeEach(() => {
-    vi.useFakeTimers();
-    reported = [];
-    gone = new AbortController();
-    report = pacedProgress(gone.signal, (progress) => reported.push(progress));
-  });
-  afterEach(() => {
+  const reported = (report: (paced: ReturnType<typeof pacedProgress>) => void): readonly Progress[] => {
+    const gone = new AbortController();
+    const all: Progress[] = [];
+    report(pacedProgress(gone.signal, (progress) => all.push(progress)));
     gone.abort();
-    vi.useRealTimers();
-  });
+    return all;
+  };
 
   it.each([
     [-5, 0],
@@ -34,13 +28,12 @@ describe('The progress of a task', () => {
     [Number.NaN, null],
     [undefined, null],
   ])('has a percentage of %s as %s', (pct, shown) => {
-    report('climbing', pct);
-    expect(reported).toEqual([{ message: 'climbing', pct: shown }]);
+    expect(reported((report) => report('climbing', pct))).toEqual([{ message: 'climbing', pct: shown }]);
   });
 
   it('is cut to the length that an operator can read', () => {
-    report('x'.repeat(sentence_chars_max + 10));
-    expect(reported[0]?.message).toHaveLength(sentence_chars_max);
+    const [only] = reported((report) => report('x'.repeat(sentence_chars_max + 10)));
+    expect(only?.message).toHaveLength(sentence_chars_max);
   });
 });
 
