@@ -13,3 +13,13 @@ export function keepPrivate(file: string): void {
     // Who opens it reports what is wrong with it; the mode of another user's file, which this one may write, is theirs.
   }
 }
+
+/** Opens a file for the time of `use`; one that it makes is its owner's alone. */
+export function withFile<T>(path: string, flags: 'r' | 'r+' | 'w', use: (fd: number) => T): T {
+  const fd = openSync(path, flags, owner_only);
+  try {
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -7,7 +7,7 @@ import { epochNumber, epochs_end } from '../row-shapes.ts';
 import { fsyncSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { unlessRefused } from '../disk-fault.ts';
-import { withFile } from './file/disk.ts';
+import { withFile } from '../../../platform/files/private-file.ts';
 import { readTextUpToSync, small_bytes_max } from '../../../platform/bounded-file.ts';
 import type { Statement } from 'better-sqlite3';
 import type { TimeQuality } from '../../../contract/envelope.ts';

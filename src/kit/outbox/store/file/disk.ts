@@ -1,6 +1,7 @@
 /** The disk below the buffer file: how much is free, and the reserve that makes room when it is full. */
-import { closeSync, fsyncSync, openSync, readSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { fsyncSync, readSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { withFile } from '../../../../platform/files/private-file.ts';
 import { diskFault, unlessRefused } from '../../disk-fault.ts';
 import type { DiskHealth } from '../../protocol.ts';
 import { checkpoint_pages, type Handle } from '../schema.ts';
@@ -98,15 +99,6 @@ function writeZeros(path: string): void {
     for (let written = 0; written < reserve_bytes; written += block.length) writeSync(fd, block);
     fsyncSync(fd);
   });
-}
-
-export function withFile<T>(path: string, flags: 'r' | 'r+' | 'w', use: (fd: number) => T): T {
-  const fd = openSync(path, flags, 0o600);
-  try {
-    return use(fd);
-  } finally {
-    closeSync(fd);
-  }
 }
 
 /** The first bytes of a file, as many as there are. */

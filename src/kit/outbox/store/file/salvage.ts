@@ -10,7 +10,8 @@ import type { Tables } from '../tables/tables.ts';
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import Database, { type Statement } from 'better-sqlite3';
-import { readHead, withFile } from './disk.ts';
+import { withFile } from '../../../../platform/files/private-file.ts';
+import { readHead } from './disk.ts';
 import { patchHeader } from './file-header.ts';
 
 /** Time limit for a damaged file; what is not read by then stays in the file that was moved aside. */
