@@ -121,21 +121,7 @@ export function eventText({ id }: VehicleEvent): string | undefined {
   return check_texts.get(id);
 }
 
-/**
- * Returns the checks that prevent arming in `mode`, from the latest complete report. A report is enclosed by two
- * summaries, whose sequence numbers bound it. Undefined without a report.
- */
-export function armingReasons(
-  events: ReadonlyMap<number, VehicleEvent>,
-  mode: string | null,
-  textOf: (event: VehicleEvent) => string | undefined = eventText,
-): readonly string[] | undefined {
-  const report = newestReport(events);
-  if (!report) return undefined;
-  const checks = report.filter((event) => concerns(event, mode));
-  return [...new Set(checks.map((check) => checkText(check, textOf(check))))];
-}
-
+/** Returns the latest complete report: it is enclosed by two summaries, whose sequence numbers bound it. */
 function newestReport(events: ReadonlyMap<number, VehicleEvent>): readonly VehicleEvent[] | undefined {
   for (const end of [...events.values()].toReversed()) {
     if (end.id !== health_summary) continue;
@@ -190,19 +176,6 @@ const component_types: Readonly<Partial<Record<string, FailsafeType>>> = {
   'local position estimate': 'ekf',
   'global position estimate': 'ekf',
 };
-
-/** Returns the failsafes that begin with an event; none with other events. */
-export function failsafesOf(
-  event: VehicleEvent,
-  events: ReadonlyMap<number, VehicleEvent>,
-): readonly FailsafeType[] {
-  const cause_at = failsafe_events.get(event.id);
-  if (cause_at === undefined) return [];
-  if (cause_at !== null) return [cause_types[(event.arguments[cause_at] ?? 0) - 1] ?? 'other'];
-  const failed = (newestReport(events) ?? []).filter((check) => concerns(check, null));
-  const types = failed.flatMap((check) => component_types[components[check.arguments[4] ?? 0] ?? ''] ?? []);
-  return types.length > 0 ? [...new Set(types)] : ['other'];
-}
 
 // Collects the numbered events of one autopilot and requests lost ones, by the Events Interface of MAVLink.
 
@@ -275,14 +248,22 @@ export class EventIntake {
   /** Returns why the vehicle cannot be armed in `mode`; undefined without a complete report of its checks. */
   armingReasons(
     mode: string | null,
-    textOf?: (event: VehicleEvent) => string | undefined,
+    textOf: (event: VehicleEvent) => string | undefined = eventText,
   ): readonly string[] | undefined {
-    return armingReasons(this.#events, mode, textOf);
+    const checks = newestReport(this.#events)?.filter((event) => concerns(event, mode));
+    return checks && [...new Set(checks.map((check) => checkText(check, textOf(check))))];
   }
 
-  /** Returns the failsafes that begin with an event. */
+  /** Returns the failsafes that begin with an event; none with other events. */
   failsafesOf(event: VehicleEvent): readonly FailsafeType[] {
-    return failsafesOf(event, this.#events);
+    const cause_at = failsafe_events.get(event.id);
+    if (cause_at === undefined) return [];
+    if (cause_at !== null) return [cause_types[(event.arguments[cause_at] ?? 0) - 1] ?? 'other'];
+    const failed = (newestReport(this.#events) ?? []).filter((check) => concerns(check, null));
+    const types = failed.flatMap(
+      ({ arguments: about }) => component_types[components[about[4] ?? 0] ?? ''] ?? [],
+    );
+    return types.length > 0 ? [...new Set(types)] : ['other'];
   }
 
   /** Clears everything after a restart of the autopilot. */

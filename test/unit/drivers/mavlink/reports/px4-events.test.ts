@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import {
   EventIntake,
-  armingReasons,
   eventId,
   eventLevel,
   eventText,
@@ -10,6 +9,7 @@ import {
 } from '../../../../../drivers/mavlink/reports/px4-events.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
 import { texts as refusals } from '../../../../../drivers/mavlink/commands/texts.ts';
+import { blank } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { withDrone } from '../mavlink-lab.ts';
 
 const error = 0x33;
@@ -30,10 +30,13 @@ const begin = eventOf('commander_arming_check_summary', 0x88);
 const end = eventOf('commander_health_summary', 0x88);
 
 function numbered(events: readonly ReturnType<typeof eventOf>[], first = 0): VehicleEvent[] {
-  const rest = { event_time_boot_ms: 0, destination_component: 0, destination_system: 0 };
-  return events.map((event, index) => ({ ...event, ...rest, sequence: (first + index) & 0xffff }));
+  return events.map((event, index) => ({ ...blank('EVENT'), ...event, sequence: (first + index) & 0xffff }));
 }
-const mapped = (events: readonly VehicleEvent[]) => new Map(events.map((event) => [event.sequence, event]));
+function intakeOf(events: readonly VehicleEvent[]): EventIntake {
+  const intake = new EventIntake();
+  for (const event of events) intake.take(event);
+  return intake;
+}
 
 describe('A PX4 event', () => {
   it('has the id that PX4 derives from its name', () => {
@@ -57,20 +60,20 @@ describe('A report of checks', () => {
     ]);
     const global = 'global position estimate: no valid global position';
     const battery = `battery: check ${eventId('something_new')} failed`;
-    expect(armingReasons(mapped(events), 'LOITER')).toEqual([global, battery]);
-    expect(armingReasons(mapped(events), 'OFFBOARD')).toEqual([
+    expect(intakeOf(events).armingReasons('LOITER')).toEqual([global, battery]);
+    expect(intakeOf(events).armingReasons('OFFBOARD')).toEqual([
       'local position estimate: no valid position',
       battery,
     ]);
-    expect(armingReasons(mapped(events), null)).toHaveLength(3);
+    expect(intakeOf(events).armingReasons(null)).toHaveLength(3);
   });
 
   it('counts only when it is complete, also across the wrap of its numbers, and the newest counts', () => {
     const first = numbered([begin, eventOf('check_modes_attitude'), end], 65_534);
-    expect(armingReasons(mapped(first), 'LOITER')).toEqual(['unassigned: no valid attitude']);
-    expect(armingReasons(mapped(first.slice(1)), 'LOITER')).toBeUndefined();
-    expect(armingReasons(mapped(first.slice(0, 2)), 'LOITER')).toBeUndefined();
-    expect(armingReasons(mapped([...first, ...numbered([begin, end], 1)]), 'LOITER')).toEqual([]);
+    expect(intakeOf(first).armingReasons('LOITER')).toEqual(['unassigned: no valid attitude']);
+    expect(intakeOf(first.slice(1)).armingReasons('LOITER')).toBeUndefined();
+    expect(intakeOf(first.slice(0, 2)).armingReasons('LOITER')).toBeUndefined();
+    expect(intakeOf([...first, ...numbered([begin, end], 1)]).armingReasons('LOITER')).toEqual([]);
   });
 });
 
