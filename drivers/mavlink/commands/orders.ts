@@ -11,6 +11,7 @@ import {
   type Waypoint,
 } from './gate.ts';
 import { distance_m } from '../vehicles/geo.ts';
+import { blank } from '../wire/messages.ts';
 import { texts } from './texts.ts';
 import {
   flightMode,
@@ -348,7 +349,6 @@ export function sendCommand(
 
 /** Uses the position only: no speeds, accelerations or heading. */
 const mask_position = 0x0df8;
-const unused_motion = { vx: 0, vy: 0, vz: 0, afx: 0, afy: 0, afz: 0, yaw: 0, yaw_rate: 0 } as const;
 
 /** Sends the target as a message, which ArduPilot accepts in GUIDED only and otherwise ignores silently. */
 function sendTarget(
@@ -359,11 +359,10 @@ function sendTarget(
   if (contact.kind !== 'copter' && contact.kind !== 'rover') return texts.fallback_kind;
   if (contact.latest.last('HEARTBEAT')?.custom_mode !== guided.custom_mode) return texts.fallback_mode;
   const isSent = contact.send('SET_POSITION_TARGET_GLOBAL_INT', {
-    time_boot_ms: 0,
+    ...blank('SET_POSITION_TARGET_GLOBAL_INT'),
     lat_int: Math.round(lat * 1e7),
     lon_int: Math.round(lon * 1e7),
     alt: z_m,
-    ...unused_motion,
     type_mask: mask_position,
     ...contact.target,
     coordinate_frame: frame_global_relative_int,

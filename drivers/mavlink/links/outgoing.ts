@@ -3,7 +3,14 @@ import { randomInt } from 'node:crypto';
 import { SeenRecently } from '../../../src/platform/seen-recently.ts';
 import type { Link } from './link.ts';
 import type { MavlinkVersion } from '../wire/frame.ts';
-import { type Decoded, encode, isInMavlink1, type MessageName, type Messages } from '../wire/messages.ts';
+import {
+  blank,
+  type Decoded,
+  encode,
+  isInMavlink1,
+  type MessageName,
+  type Messages,
+} from '../wire/messages.ts';
 import type { Precedence } from './send-budget.ts';
 import type { SignFrame, Signing } from '../wire/signing.ts';
 import { every } from '../../../src/platform/time.ts';
@@ -164,14 +171,8 @@ export function sendHeartbeats(
   }: { readonly out: Outgoing; readonly role: MavlinkOptions['role']; readonly signal: AbortSignal },
 ): void {
   const type = role === 'ground_station' ? type_ground_station : type_onboard_controller;
-  const heartbeat = {
-    custom_mode: 0,
-    type,
-    autopilot: autopilot_none,
-    base_mode: 0,
-    system_status: state_active,
-    mavlink_version,
-  };
+  const about = { type, autopilot: autopilot_none, system_status: state_active, mavlink_version };
+  const heartbeat = { ...blank('HEARTBEAT'), ...about };
   let last_ms = performance.now();
   every(beat_ms, signal, () => {
     const now_ms = performance.now();

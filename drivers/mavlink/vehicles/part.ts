@@ -10,7 +10,7 @@ import type { StreamChoice } from '../options.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
 import { changes_rate, parts_appearing_rate } from './newcomers.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';
-import type { Decoded, Messages } from '../wire/messages.ts';
+import { blank, type Decoded, type Messages } from '../wire/messages.ts';
 import { type Sender, senderOf } from '../reports/kind.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import type { DroneSink } from './publishing.ts';
@@ -354,7 +354,8 @@ export class Parts {
       announce,
       // What an autopilot is asked for is one at a time.
       request: (asked) => {
-        if (device === undefined) request(commandTo({ sysid, compid }, asked), vehicle);
+        const target = { target_system: sysid, target_component: compid };
+        if (device === undefined) request({ ...blank('COMMAND_LONG'), ...target, ...asked }, vehicle);
       },
       onRefused: onRefused(parent_key),
     });
@@ -472,21 +473,4 @@ function messageRequest(msgid: number, id: number, isRepeated: boolean): Message
   const older = isRepeated ? older_commands.get(msgid) : undefined;
   if (older === undefined) return { command: command_request_message, param1: msgid, param2: id };
   return { command: older, param1: msgid === video_stream_information ? id : 1, param2: 1 };
-}
-
-function commandTo(
-  { sysid, compid }: { readonly sysid: number; readonly compid: number },
-  asked: MessageRequest,
-): Messages['COMMAND_LONG'] {
-  return {
-    target_system: sysid,
-    target_component: compid,
-    confirmation: 0,
-    ...asked,
-    param3: 0,
-    param4: 0,
-    param5: 0,
-    param6: 0,
-    param7: 0,
-  };
 }

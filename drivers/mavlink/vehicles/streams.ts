@@ -1,7 +1,7 @@
 /** Requests the messages that feeds and commands need from one autopilot, again when they stop. */
 import type { MavlinkOptions } from '../options.ts';
 import type { Autopilot } from '../reports/kind.ts';
-import type { Messages } from '../wire/messages.ts';
+import { blank, type Messages } from '../wire/messages.ts';
 import type { Contact } from './contact.ts';
 
 type StreamRates = MavlinkOptions['streams'];
@@ -421,8 +421,7 @@ export function sendRequest(request: StreamRequest, asked: Pick<Contact, 'send' 
   const { command } = request;
   const param1 = 'msgid' in request ? request.msgid : 1;
   const param2 = command === command_set_interval ? request.interval_us : 0;
-  const rest = { param3: 0, param4: 0, param5: 0, param6: 0, param7: 0 };
-  asked.send('COMMAND_LONG', { ...target, command, confirmation: 0, param1, param2, ...rest });
+  asked.send('COMMAND_LONG', { ...blank('COMMAND_LONG'), ...target, command, param1, param2 });
 }
 
 /** Extended status, transmitter, position, attitude, VFR_HUD, estimator and battery, with the rate of each. */
