@@ -2,24 +2,12 @@
 import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
 import { type MavlinkLab, withDrone } from '../mavlink-lab.ts';
+import { planFile, waypoint } from '../missions/mission-lab.ts';
 
 export const autopilots = ['ardupilot', 'px4'] as const;
 
 export const near = { lat: field.lat + 0.001, lon: field.lon, alt_m: 30 };
-const plan = {
-  fileType: 'Plan',
-  version: 1,
-  mission: {
-    version: 2,
-    items: [1, 2].map((number) => ({
-      type: 'SimpleItem',
-      command: 16,
-      frame: 3,
-      doJumpId: number,
-      params: [0, 0, 0, null, field.lat + number / 10_000, field.lon, 30],
-    })),
-  },
-};
+const plan = planFile([waypoint(11, 0), waypoint(22, 0)]);
 const params: Readonly<Record<string, Record<string, unknown>>> = {
   set_mode: { mode: 'LOITER' },
   goto_waypoint: near,

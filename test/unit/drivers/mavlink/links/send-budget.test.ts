@@ -2,9 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { SendBudget } from '../../../../../drivers/mavlink/links/send-budget.ts';
 import { withMission, planFile, waypoint } from '../missions/mission-lab.ts';
-import type { MavlinkLab } from '../mavlink-lab.ts';
-
-type Payload = NonNullable<Parameters<MavlinkLab['command']>[1]>;
 
 describe('A send budget', () => {
   it('holds its rate, keeps a reserve for commands and reports what was sent', () => {
@@ -30,7 +27,7 @@ describe('A link with bytes_per_s_max', () => {
       { airborne: true },
       async (lab, drone) => {
         const [bytes, begin_ms] = [drone.received_bytes, performance.now()];
-        const plan = planFile(Array.from({ length: 20 }, (_, at) => waypoint(at, 0))) as Payload;
+        const plan = planFile(Array.from({ length: 20 }, (_, at) => waypoint(at, 0)));
         const uploading = lab.command(
           'upload_mission',
           { plan, allow_airborne: true },

@@ -50,7 +50,7 @@ describe.concurrent('upload_mission of a fence', () => {
     await withMission({ autopilot }, async (lab, drone) => {
       for (const [key, value] of Object.entries(set))
         drone.parameters.stored.set(key, { value, isInteger: true });
-      expect(await lab.command('upload_mission', payload as Payload, long)).toMatchObject(expected);
+      expect(await lab.command('upload_mission', payload, long)).toMatchObject(expected);
     });
   });
 
@@ -58,7 +58,7 @@ describe.concurrent('upload_mission of a fence', () => {
     await withMission({}, async (lab, drone) => {
       drone.withheld.add('PARAM_VALUE');
       const names = 'FENCE_ENABLE, FENCE_TYPE, FENCE_ACTION';
-      expect(await lab.command('upload_mission', payload as Payload, long)).toMatchObject({
+      expect(await lab.command('upload_mission', payload, long)).toMatchObject({
         enforced: null,
         warning: texts.enforcement_unknown(names),
       });
@@ -79,7 +79,7 @@ describe.concurrent('Several areas of a PX4', () => {
     return {
       kind: 'fence',
       plan: planFile([], { geoFence: { version: 2, polygons, circles: [] } }),
-    } as Payload;
+    };
   };
   const released = { '1.14': 0x01_0e_00_ff, '1.15': 0x01_0f_00_ff } as const;
   const withRelease = async (release: keyof typeof released, fn: Parameters<typeof withMission>[1]) =>
@@ -127,7 +127,7 @@ describe.concurrent('Several areas of a PX4', () => {
 describe.concurrent('The stored fence', () => {
   it.each(['ardupilot', 'px4'] as const)('holds the own commands of the kit: %s', async (autopilot) => {
     await withMission({ autopilot }, async (lab, drone) => {
-      await lab.command('upload_mission', payload as Payload, long);
+      await lab.command('upload_mission', payload, long);
       const inclusion = texts.target_against_fence({ path: texts.fence_item(0), includes: true });
       await expect(goTo(lab, [0, 250])).rejects.toThrow(refused(inclusion));
       await expect(goTo(lab, [100, 0])).rejects.toThrow(
@@ -187,7 +187,7 @@ describe.concurrent('enable_fence', () => {
   it('enables it, as the vehicle reports; not where it is outside, nor without a fence', async () => {
     await withMission({}, async (lab, drone) => {
       const { stored } = drone.parameters;
-      await lab.command('upload_mission', payload as Payload, long);
+      await lab.command('upload_mission', payload, long);
       drone.flight.mode = 'LOITER';
       Object.assign(drone.flight, { lat: placeAt(0, 300)[0], lon: placeAt(0, 300)[1] });
       await lab.sees('gps', ({ lon }) => Math.abs(Number(lon) - placeAt(0, 300)[1]) < 1e-6);

@@ -5,12 +5,10 @@ import { texts } from '../../../../../drivers/mavlink/missions/texts.ts';
 import { StoredMissions } from '../../../../../drivers/mavlink/vehicles/stored-missions.ts';
 import { blank } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { autopilots } from '../commands/commands-lab.ts';
-import type { MavlinkLab } from '../mavlink-lab.ts';
 import { placeAt, planFile, simpleItem, waypoint, withMission } from './mission-lab.ts';
 
-type Payload = NonNullable<Parameters<MavlinkLab['command']>[1]>;
 const square = [waypoint(12, 0, 10), waypoint(12, 12, 10), waypoint(0, 12, 10), waypoint(0, 0, 10)];
-const plan = planFile([simpleItem(22, [0, 0, 0, null, ...placeAt(0, 0), 10]), ...square]) as Payload;
+const plan = planFile([simpleItem(22, [0, 0, 0, null, ...placeAt(0, 0), 10]), ...square]);
 const digest = expect.stringMatching(/^[\da-f]{64}$/u) as string;
 
 describe.concurrent('A stored mission', () => {

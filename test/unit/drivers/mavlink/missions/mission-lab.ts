@@ -1,4 +1,5 @@
 /** Runs the driver with a drone that has missions, for the tests of this folder. */
+import type { JsonObject } from '../../../../../src/contract/json.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
 import { MissionDrone } from '../../../../fakes/mission-drone.ts';
 import { withLab, type MavlinkLab } from '../mavlink-lab.ts';
@@ -55,7 +56,7 @@ export function waypoint(north_m: number, east_m: number, height_m = 30): Readon
 export function planFile(
   items: readonly Readonly<Record<string, unknown>>[],
   parts: Readonly<Record<string, unknown>> = {},
-): Readonly<Record<string, unknown>> {
+): JsonObject {
   return {
     fileType: 'Plan',
     version: 1,
@@ -73,5 +74,5 @@ export function planFile(
     geoFence: { version: 2, circles: [], polygons: [] },
     rallyPoints: { version: 2, points: [] },
     ...parts,
-  };
+  } as JsonObject;
 }

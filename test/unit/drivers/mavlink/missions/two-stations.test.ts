@@ -6,15 +6,12 @@ import { CommandRefused } from '../../../../../src/platform/errors.ts';
 import { missionItem, type MissionDrone } from '../../../../fakes/mission-drone.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { autopilots } from '../commands/commands-lab.ts';
-import type { MavlinkLab } from '../mavlink-lab.ts';
 import { planFile, waypoint, withMission } from './mission-lab.ts';
-
-type Payload = NonNullable<Parameters<MavlinkLab['command']>[1]>;
 
 const name = 'Quadrotor 1';
 const other: Station = { sysid: 255, compid: 190 };
 const to = { target_system: 1, target_component: 1, mission_type: 0 } as const;
-const plan = planFile([waypoint(10, 0, 20), waypoint(20, 0, 20)]) as Payload;
+const plan = planFile([waypoint(10, 0, 20), waypoint(20, 0, 20)]);
 const on_the_ground = { airborne: false } as const;
 /** Home is item 0 of an ArduPilot. */
 const theirs = [missionItem(0), missionItem(1), missionItem(2)];

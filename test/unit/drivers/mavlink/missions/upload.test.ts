@@ -6,10 +6,7 @@ import type { MissionDrone } from '../../../../fakes/mission-drone.ts';
 import { openRawClient, type RawItem } from '../../../../support/mavlink-raw-client.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { autopilots } from '../commands/commands-lab.ts';
-import type { MavlinkLab } from '../mavlink-lab.ts';
 import { placeAt, planFile, simpleItem, waypoint, withMission } from './mission-lab.ts';
-
-type Payload = NonNullable<Parameters<MavlinkLab['command']>[1]>;
 
 const name = 'Quadrotor 1';
 const on_the_ground = { airborne: false } as const;
@@ -42,7 +39,7 @@ const parts = {
     ],
   },
 };
-const plan = planFile(items, parts) as Payload;
+const plan = planFile(items, parts);
 
 function lossy(drone: MissionDrone): void {
   drone.lose_every = 5;
@@ -183,7 +180,7 @@ describe.concurrent('upload_mission', () => {
   it('names what the autopilot did not keep', async () => {
     await withMission(on_the_ground, async (lab) => {
       const turned = simpleItem(16, [0, 0, 0, 90, ...placeAt(10, 10), 20]);
-      expect(await lab.command('upload_mission', { plan: planFile([turned]) as Payload })).toMatchObject({
+      expect(await lab.command('upload_mission', { plan: planFile([turned]) })).toMatchObject({
         not_kept: [texts.differs('mission.items[0]', { field: 'param4', sent: 90, stored: 0 })],
       });
     });
@@ -192,7 +189,7 @@ describe.concurrent('upload_mission', () => {
   it('fails when the vehicle stores something else, and names the difference', async () => {
     await withMission(on_the_ground, async (lab, drone) => {
       drone.missions.tamper = (item) => (item.seq === 2 ? { ...item, z: 90 } : item);
-      const short = planFile([waypoint(10, 10), waypoint(20, 10), waypoint(30, 10)]) as Payload;
+      const short = planFile([waypoint(10, 10), waypoint(20, 10), waypoint(30, 10)]);
       const differs = texts.differs('mission.items[1]', { field: 'altitude', sent: 30, stored: 90 });
       const holds = texts.holds('mission', { held: 3, same: 1, all: 3 });
       await expect(lab.command('upload_mission', { plan: short })).rejects.toThrow(`${differs}; ${holds}`);
@@ -202,7 +199,7 @@ describe.concurrent('upload_mission', () => {
   it('fails in the words of the vehicle when it refuses an item, and names what it holds', async () => {
     await withMission({ ...on_the_ground, autopilot: 'px4' }, async (lab, drone) => {
       drone.missions.refuses = { type: 3, at: 1 };
-      const short = planFile([waypoint(10, 10), waypoint(20, 10)]) as Payload;
+      const short = planFile([waypoint(10, 10), waypoint(20, 10)]);
       const refused = texts.refused(name, texts.the_upload('mission'), ackText(3));
       drone.missions.onReceived = (seq) => {
         if (seq === 1) drone.sendText('Mission rejected: no', 4);
@@ -229,11 +226,11 @@ describe.concurrent('An upload that is cut in the middle', () => {
     'is reported with what the vehicle holds now: $autopilot',
     async ({ autopilot, held, same }) => {
       await withMission({ ...on_the_ground, autopilot }, async (lab, drone) => {
-        const old = planFile(Array.from({ length: 5 }, (_, index) => waypoint(-10 * index, 0))) as Payload;
+        const old = planFile(Array.from({ length: 5 }, (_, index) => waypoint(-10 * index, 0)));
         await lab.command('upload_mission', { plan: old }, long);
         const own = autopilot === 'ardupilot' ? 1 : 0;
         drone.missions.silent_at = own + 1;
-        const short = planFile([waypoint(10, 10), waypoint(20, 10), waypoint(30, 10)]) as Payload;
+        const short = planFile([waypoint(10, 10), waypoint(20, 10), waypoint(30, 10)]);
         const upload = lab.command('upload_mission', { plan: short }, { remaining_ms: 60_000 });
         setTimeout(() => {
           drone.missions.silent_at = undefined;
@@ -258,7 +255,7 @@ describe.concurrent('An upload that is cut in the middle', () => {
           message === 'MISSION_COUNT' || message === 'MISSION_ITEM_INT';
         void drone.reboot({ keep_port: true });
       };
-      const short = planFile([waypoint(10, 10), waypoint(20, 10), waypoint(30, 10)]) as Payload;
+      const short = planFile([waypoint(10, 10), waypoint(20, 10), waypoint(30, 10)]);
       const upload = lab.command('upload_mission', { plan: short }, { remaining_ms: 60_000 });
       await expect(upload).rejects.toThrow(texts.interrupted(name));
     });
@@ -281,7 +278,7 @@ describe.concurrent('An upload that is cut in the middle', () => {
 describe.concurrent('What the vehicle may not get', () => {
   it('is refused while it is airborne, unless that is allowed', async () => {
     await withMission({ airborne: true }, async (lab, drone) => {
-      const short = planFile([waypoint(10, 10)]) as Payload;
+      const short = planFile([waypoint(10, 10)]);
       await expect(lab.command('upload_mission', { plan: short })).rejects.toThrow(texts.underway);
       await expect(lab.command('clear_mission')).rejects.toThrow(texts.underway);
       expect(drone.missions.received).toEqual([]);

@@ -1,22 +1,22 @@
 /** Another program beside the autopilot sends heartbeats with the autopilot's ids: they change nothing but raise an alarm. */
 import { describe, expect, it } from 'vitest';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
-import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { blank, encode, type Messages } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { every, sleep } from '../../../../../src/platform/time.ts';
 import type { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { drone_key, withLab } from '../mavlink-lab.ts';
 
-const rows = [
-  { what: 'a companion computer (mavros)', beat: { type: 18, autopilot: 8, base_mode: 0, custom_mode: 0 } },
-  { what: 'a ground station', beat: { type: 6, autopilot: 8, base_mode: 0, custom_mode: 0 } },
+const rows: readonly { readonly what: string; readonly beat: Partial<Messages['HEARTBEAT']> }[] = [
+  { what: 'a companion computer (mavros)', beat: { type: 18, autopilot: 8 } },
+  { what: 'a ground station', beat: { type: 6, autopilot: 8 } },
   {
     what: 'a camera that names a generic autopilot',
-    beat: { type: 30, autopilot: 0, base_mode: 0, custom_mode: 0 },
+    beat: { type: 30, autopilot: 0 },
   },
   {
     what: 'a program without a type (mavp2p)',
-    beat: { type: 0, autopilot: 0, base_mode: 0, custom_mode: 0 },
+    beat: { type: 0, autopilot: 0 },
   },
   // ArduPilot#7088: modes by turns, one of them without the bit that ArduPilot always sets.
   {
@@ -25,12 +25,12 @@ const rows = [
   },
   {
     what: 'a program that names another autopilot',
-    beat: { type: 2, autopilot: 12, base_mode: 1, custom_mode: 0 },
+    beat: { type: 2, autopilot: 12, base_mode: 1 },
   },
 ];
 
-function disturb(drone: FakeDrone, beat: (typeof rows)[number]['beat']): () => void {
-  const fields = { ...beat, system_status: 4, mavlink_version: 3 };
+function disturb(drone: FakeDrone, beat: Partial<Messages['HEARTBEAT']>): () => void {
+  const fields = { ...blank('HEARTBEAT'), ...beat, system_status: 4, mavlink_version: 3 };
   return () => drone.sendRaw(encode('HEARTBEAT', fields, { sysid: 1, compid: 1, seq: 0 }));
 }
 

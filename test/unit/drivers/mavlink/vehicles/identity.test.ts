@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { texts as refusals } from '../../../../../drivers/mavlink/commands/texts.ts';
 import { texts } from '../../../../../drivers/mavlink/vehicles/texts.ts';
-import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { blank, encode } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { every } from '../../../../../src/platform/time.ts';
 import { eventually } from '../../../../support/eventually.ts';
@@ -153,14 +153,7 @@ describe.concurrent('A vehicle', () => {
       async (lab) => {
         const drone = await lab.fly();
         await lab.until('online');
-        const beat = {
-          custom_mode: 0,
-          type: 18,
-          autopilot: 8,
-          base_mode: 0,
-          system_status: 4,
-          mavlink_version: 3,
-        };
+        const beat = { ...blank('HEARTBEAT'), type: 18, autopilot: 8, system_status: 4, mavlink_version: 3 };
         drone.sendRaw(encode('HEARTBEAT', beat, { sysid: 1, compid: 191, seq: 0 }));
         drone.beatCamera();
         await lab.until('online', `${drone_key}:component-100`);

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { texts as link_texts } from '../../../../../drivers/mavlink/links/texts.ts';
 import { keyOfPassphrase, signingWith, ticks_per_s } from '../../../../../drivers/mavlink/wire/signing.ts';
-import { encode } from '../../../../../drivers/mavlink/wire/messages.ts';
+import { blank, encode } from '../../../../../drivers/mavlink/wire/messages.ts';
 import { assetId } from '../../../../../src/contract/identity.ts';
 import { sleep } from '../../../../../src/platform/time.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { kit_id } from '../../../../support/kit/hub-lab.ts';
 import { withDirectory } from '../../../../support/temporary.ts';
-import { drone_key, withLab } from '../mavlink-lab.ts';
+import { drone_key, type MavlinkLab, withLab } from '../mavlink-lab.ts';
 import { clockAt } from '../wire/signing-lab.ts';
 
 describe.concurrent('A quadplane of ArduPilot', () => {
@@ -128,14 +128,7 @@ describe.concurrent('A component of a vehicle', () => {
       await lab.fly();
       await lab.until('online');
       const camera = createSocket('udp4');
-      const beat = {
-        custom_mode: 0,
-        type: 30,
-        autopilot: 8,
-        base_mode: 0,
-        system_status: 4,
-        mavlink_version: 3,
-      };
+      const beat = { ...blank('HEARTBEAT'), type: 30, autopilot: 8, system_status: 4, mavlink_version: 3 };
       camera.send(encode('HEARTBEAT', beat, { sysid: 1, compid: 100, seq: 0 }), lab.port, '127.0.0.1');
       await lab.until('online', `${drone_key}:component-100`);
       expect(lab.hub.assets()).toHaveLength(2);
@@ -194,6 +187,13 @@ describe.concurrent('Signatures that do not fit', () => {
     return signingWith(keyOfPassphrase(passphrase), clock).signer(0);
   };
 
+  const withKey = async (run: (lab: MavlinkLab) => Promise<void>): Promise<void> =>
+    withDirectory(async (dir) => {
+      const signing = { key_file: join(dir, 'key'), clock_file: join(dir, 'clock') };
+      await writeFile(signing.key_file, 'ours', { mode: 0o600 });
+      await withLab(run, { signing });
+    });
+
   it('are logged once when no key is configured', async () => {
     await withLab(async (lab) => {
       const drone = await lab.fly();
@@ -205,43 +205,29 @@ describe.concurrent('Signatures that do not fit', () => {
   });
 
   it('are logged when the key is another one, or missing in the vehicle, or its frames are MAVLink 1', async () => {
-    await withDirectory(async (dir) => {
-      const signing = { key_file: join(dir, 'key'), clock_file: join(dir, 'clock') };
-      await writeFile(signing.key_file, 'ours', { mode: 0o600 });
-      await withLab(
-        async (lab) => {
-          const drone = await lab.fly();
-          await eventually('unsigned', () => lab.log.at('warn').includes(link_texts.signature.unsigned));
-          drone.sign = signerOf('theirs');
-          await eventually('other key', () => lab.log.at('warn').includes(link_texts.signature.other_key));
-          drone.speaks_mavlink1 = true;
-          await eventually('MAVLink 1', () => lab.log.at('warn').includes(link_texts.signature.mavlink1));
-          expect(lab.hub.assets()).toEqual([]);
-        },
-        { signing },
-      );
+    await withKey(async (lab) => {
+      const drone = await lab.fly();
+      await eventually('unsigned', () => lab.log.at('warn').includes(link_texts.signature.unsigned));
+      drone.sign = signerOf('theirs');
+      await eventually('other key', () => lab.log.at('warn').includes(link_texts.signature.other_key));
+      drone.speaks_mavlink1 = true;
+      await eventually('MAVLink 1', () => lab.log.at('warn').includes(link_texts.signature.mavlink1));
+      expect(lab.hub.assets()).toEqual([]);
     });
   });
 
   it('are accepted from a vehicle whose clock is behind once it has received the kit', async () => {
-    await withDirectory(async (dir) => {
-      const signing = { key_file: join(dir, 'key'), clock_file: join(dir, 'clock') };
-      await writeFile(signing.key_file, 'ours', { mode: 0o600 });
-      await withLab(
-        async (lab) => {
-          const drone = await lab.fly();
-          const now = (): number => Math.round((Date.now() - Date.UTC(2015, 0)) * 100);
-          let ticks = now() - 3_600 * ticks_per_s;
-          const clock = { ...clockAt(0), next: () => (ticks += 1) };
-          drone.sign = signingWith(keyOfPassphrase('ours'), clock).signer(0);
-          await eventually('it receives the kit', () => drone.beats.length > 0);
-          expect(lab.log.at('warn')).toContain(link_texts.signature.old);
-          // Autopilots follow the clock of what they receive.
-          ticks = now() + ticks_per_s;
-          await lab.until('online');
-        },
-        { signing },
-      );
+    await withKey(async (lab) => {
+      const drone = await lab.fly();
+      const now = (): number => Math.round((Date.now() - Date.UTC(2015, 0)) * 100);
+      let ticks = now() - 3_600 * ticks_per_s;
+      const clock = { ...clockAt(0), next: () => (ticks += 1) };
+      drone.sign = signingWith(keyOfPassphrase('ours'), clock).signer(0);
+      await eventually('it receives the kit', () => drone.beats.length > 0);
+      expect(lab.log.at('warn')).toContain(link_texts.signature.old);
+      // Autopilots follow the clock of what they receive.
+      ticks = now() + ticks_per_s;
+      await lab.until('online');
     });
   });
 });
