@@ -101,29 +101,38 @@ export async function mavlinkLab(
 
 export type MavlinkLab = Awaited<ReturnType<typeof mavlinkLab>>;
 
-/** Runs `fn` with a lab and ends it. */
-export async function withLab(
-  fn: (lab: MavlinkLab) => Promise<void>,
-  options: Readonly<Record<string, unknown>> = {},
-): Promise<void> {
+type Options = Readonly<Record<string, unknown>>;
+type Scene<Of extends readonly unknown[]> = (...of: Of) => Promise<void>;
+/** What is run, behind the options of the driver where there are some. */
+export type Run<Of extends readonly unknown[]> =
+  | readonly [run: Scene<Of>]
+  | readonly [Options, run: Scene<Of>];
+
+export function optionsAnd<Of extends readonly unknown[]>(run: Run<Of>): readonly [Options, Scene<Of>] {
+  return run.length === 1 ? [{}, run[0]] : run;
+}
+
+/** Runs with a lab and ends it. */
+export async function withLab(...given: Run<[lab: MavlinkLab]>): Promise<void> {
+  const [options, run] = optionsAnd(given);
   const lab = await mavlinkLab(options);
   try {
-    await fn(lab);
+    await run(lab);
   } finally {
     await lab.stop();
   }
 }
 
-/** Runs `fn` with a drone that meets the preconditions of all commands. */
+/** Runs with a drone that meets the preconditions of all commands. */
 export async function withDrone(
   about: DroneOptions,
-  fn: (lab: MavlinkLab, drone: FakeDrone) => Promise<void>,
-  options: Readonly<Record<string, unknown>> = {},
+  ...given: Run<[lab: MavlinkLab, drone: FakeDrone]>
 ): Promise<void> {
-  await withLab(async (lab) => {
+  const [options, run] = optionsAnd(given);
+  await withLab(options, async (lab) => {
     const drone = await lab.fly(about);
     await lab.sees('gps', ({ alt_m, relative_alt_m }) => alt_m !== null && relative_alt_m !== null);
     await lab.sees('sys_status', ({ ekf_ok, pre_arm_check }) => ekf_ok !== null && pre_arm_check !== null);
-    await fn(lab, drone);
-  }, options);
+    await run(lab, drone);
+  });
 }

@@ -122,25 +122,22 @@ describe.concurrent('A vehicle on the network', () => {
   });
 
   it('goes offline once after the configured silence, and comes back online', async () => {
-    await withLab(
-      async (lab) => {
-        const drone = await lab.fly();
-        await lab.until('online');
-        drone.silent = true;
-        const edge = await lab.outbox.until(
+    await withLab({ offline_after_s: 2 }, async (lab) => {
+      const drone = await lab.fly();
+      await lab.until('online');
+      drone.silent = true;
+      const edge = await lab.outbox.until(
+        ({ channel, data }) => channel.endsWith('asset_status') && data?.['status'] === 'offline',
+      );
+      expect(edge.data).toMatchObject({ reason: texts.silent(2, 'field') });
+      drone.silent = false;
+      await lab.until('online');
+      expect(
+        lab.outbox.drafts.filter(
           ({ channel, data }) => channel.endsWith('asset_status') && data?.['status'] === 'offline',
-        );
-        expect(edge.data).toMatchObject({ reason: texts.silent(2, 'field') });
-        drone.silent = false;
-        await lab.until('online');
-        expect(
-          lab.outbox.drafts.filter(
-            ({ channel, data }) => channel.endsWith('asset_status') && data?.['status'] === 'offline',
-          ),
-        ).toHaveLength(1);
-      },
-      { offline_after_s: 2 },
-    );
+        ),
+      ).toHaveLength(1);
+    });
   });
 
   it('publishes the report of its radio', async () => {
@@ -172,27 +169,25 @@ describe.concurrent('A vehicle on the network', () => {
   });
 
   it('receives nothing from a passive kit, which has no commands', async () => {
-    await withLab(
-      async (lab) => {
-        const drone = await lab.fly({ autopilot: 'px4', airborne: true });
-        await lab.until('online', 'mavlink:system-1');
-        await lab.sees('gps', () => true, 'mavlink:system-1');
-        drone.beatCamera();
-        await lab.until('online', 'mavlink:system-1:component-100');
-        // Between two heartbeats there are several ticks in which a request could be sent.
-        for (const _beat of [1, 2]) {
-          lab.outbox.clear();
-          await lab.sees('sys_status', () => true, 'mavlink:system-1');
-        }
-        expect(drone.received).toBe(0);
-        await expect(lab.command('arm', {}, { key: 'mavlink:system-1' })).rejects.toThrow(/has no command/u);
-      },
-      { passive: true },
-    );
+    await withLab({ passive: true }, async (lab) => {
+      const drone = await lab.fly({ autopilot: 'px4', airborne: true });
+      await lab.until('online', 'mavlink:system-1');
+      await lab.sees('gps', () => true, 'mavlink:system-1');
+      drone.beatCamera();
+      await lab.until('online', 'mavlink:system-1:component-100');
+      // Between two heartbeats there are several ticks in which a request could be sent.
+      for (const _beat of [1, 2]) {
+        lab.outbox.clear();
+        await lab.sees('sys_status', () => true, 'mavlink:system-1');
+      }
+      expect(drone.received).toBe(0);
+      await expect(lab.command('arm', {}, { key: 'mavlink:system-1' })).rejects.toThrow(/has no command/u);
+    });
   });
 
   it('has only the configured commands', async () => {
     await withLab(
+      { vehicles: { [drone_key]: { name: 'Falcon', commands: ['return_home'] } } },
       async (lab) => {
         await lab.fly();
         await lab.until('online');
@@ -201,7 +196,6 @@ describe.concurrent('A vehicle on the network', () => {
         );
         expect(lab.hub.assets()).toMatchObject([{ name: 'Falcon' }]);
       },
-      { vehicles: { [drone_key]: { name: 'Falcon', commands: ['return_home'] } } },
     );
   });
 });

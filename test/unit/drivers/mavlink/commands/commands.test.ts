@@ -64,25 +64,17 @@ describe.concurrent('A completed command', () => {
   );
 
   it('takes alt_m above sea level or above the ellipsoid when the configuration selects it', async () => {
-    await withDrone(
-      { airborne: true },
-      async (lab) => {
-        expect(await lab.command('goto_waypoint', { ...near, alt_m: 523 })).toMatchObject({
-          height_above_home_m: 35,
-        });
-      },
-      { goto: { datum: 'amsl' } },
-    );
-    await withDrone(
-      { airborne: true, autopilot: 'px4' },
-      async (lab) => {
-        expect(await lab.command('goto_waypoint', { ...near, alt_m: 565.3 })).toMatchObject({
-          alt_amsl_m: 518,
-          height_above_home_m: 30,
-        });
-      },
-      { goto: { datum: 'ellipsoid' } },
-    );
+    await withDrone({ airborne: true }, { goto: { datum: 'amsl' } }, async (lab) => {
+      expect(await lab.command('goto_waypoint', { ...near, alt_m: 523 })).toMatchObject({
+        height_above_home_m: 35,
+      });
+    });
+    await withDrone({ airborne: true, autopilot: 'px4' }, { goto: { datum: 'ellipsoid' } }, async (lab) => {
+      expect(await lab.command('goto_waypoint', { ...near, alt_m: 565.3 })).toMatchObject({
+        alt_amsl_m: 518,
+        height_above_home_m: 30,
+      });
+    });
   });
 
   it('is completed without an answer when the effect is observed', async () => {
@@ -204,16 +196,10 @@ describe.concurrent('A command that arrives too late', () => {
   });
 
   it('is sent when the configuration gives tasks more time', async () => {
-    await withDrone(
-      {},
-      async (lab) => {
-        expect(await lab.command('arm', {}, { age_ms: 59_000 })).toMatchObject({ armed: true });
-        await expect(lab.command('disarm', {}, { age_ms: 61_000 })).rejects.toThrow(
-          texts.task_old('61.0', 60),
-        );
-      },
-      { task_age_max_s: 60 },
-    );
+    await withDrone({}, { task_age_max_s: 60 }, async (lab) => {
+      expect(await lab.command('arm', {}, { age_ms: 59_000 })).toMatchObject({ armed: true });
+      await expect(lab.command('disarm', {}, { age_ms: 61_000 })).rejects.toThrow(texts.task_old('61.0', 60));
+    });
   });
 });
 

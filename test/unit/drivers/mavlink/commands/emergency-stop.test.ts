@@ -16,48 +16,36 @@ const offered = (lab: MavlinkLab): boolean =>
 describe.concurrent('emergency_stop', () => {
   it('is off unless it is configured', async () => {
     await withDrone({ airborne: true }, async (lab) => expect(offered(lab)).toBe(false));
-    await withDrone({ airborne: true }, async (lab) => expect(offered(lab)).toBe(true), configured);
+    await withDrone({ airborne: true }, configured, async (lab) => expect(offered(lab)).toBe(true));
   });
 
   it.each(autopilots)('stops the motors in the air, also when frames are lost: %s', async (autopilot) => {
-    await withDrone(
-      { airborne: true, autopilot },
-      async (lab, drone) => {
-        drone.react = (_command, execute) => (drone.commands.length < 3 ? undefined : execute());
-        expect(await lab.command('emergency_stop', confirm)).toEqual({ armed: false, acknowledged: true });
-        expect(drone.flight.armed).toBe(false);
-        expect(drone.commands.map(({ param1, param2 }) => [param1, param2])).toEqual(
-          Array.from({ length: 3 }, () => [0, forced]),
-        );
-      },
-      configured,
-    );
+    await withDrone({ airborne: true, autopilot }, configured, async (lab, drone) => {
+      drone.react = (_command, execute) => (drone.commands.length < 3 ? undefined : execute());
+      expect(await lab.command('emergency_stop', confirm)).toEqual({ armed: false, acknowledged: true });
+      expect(drone.flight.armed).toBe(false);
+      expect(drone.commands.map(({ param1, param2 }) => [param1, param2])).toEqual(
+        Array.from({ length: 3 }, () => [0, forced]),
+      );
+    });
   });
 
   it.each([{}, { confirm: 'stop motors' }, { confirm: 'yes' }])('is refused with %j', async (payload) => {
-    await withDrone(
-      { airborne: true },
-      async (lab, drone) => {
-        await expect(lab.command('emergency_stop', payload)).rejects.toThrow(/confirm/u);
-        expect(drone.commands).toEqual([]);
-      },
-      configured,
-    );
+    await withDrone({ airborne: true }, configured, async (lab, drone) => {
+      await expect(lab.command('emergency_stop', payload)).rejects.toThrow(/confirm/u);
+      expect(drone.commands).toEqual([]);
+    });
   });
 
   it('is not sent where another vehicle may receive it', async () => {
-    await withDrone(
-      { airborne: true },
-      async (lab, drone) => {
-        const other = new FakeDrone({ port: lab.port, uid: '00000000c0ffee02', uptime_ms: 100_000 });
-        other.shareAddressOf(drone);
-        await other.start();
-        await lab.outbox.until(({ data }) => Array.isArray(data?.['alarms']));
-        await expect(lab.command('emergency_stop', confirm)).rejects.toThrow(texts.id_shared(1));
-        expect([drone.commands, other.commands]).toEqual([[], []]);
-        other.stop();
-      },
-      configured,
-    );
+    await withDrone({ airborne: true }, configured, async (lab, drone) => {
+      const other = new FakeDrone({ port: lab.port, uid: '00000000c0ffee02', uptime_ms: 100_000 });
+      other.shareAddressOf(drone);
+      await other.start();
+      await lab.outbox.until(({ data }) => Array.isArray(data?.['alarms']));
+      await expect(lab.command('emergency_stop', confirm)).rejects.toThrow(texts.id_shared(1));
+      expect([drone.commands, other.commands]).toEqual([[], []]);
+      other.stop();
+    });
   });
 });

@@ -78,16 +78,13 @@ describe.concurrent('hold', () => {
   });
 
   it('stops a PX4 whose position is requested rarely and is not sent by itself', async () => {
-    await withLab(
-      async (lab) => {
-        const drone = await lab.fly({ autopilot: 'px4', airborne: true });
-        drone.stopStream('GLOBAL_POSITION_INT');
-        await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null);
-        await lab.command('goto_waypoint', { lat: field.lat + 0.01, lon: field.lon, alt_m: 40 });
-        expect(await lab.command('hold')).toMatchObject({ flight_mode: 'LOITER' });
-      },
-      { streams: { position_hz: 0.1, status_hz: 0.1 } },
-    );
+    await withLab({ streams: { position_hz: 0.1, status_hz: 0.1 } }, async (lab) => {
+      const drone = await lab.fly({ autopilot: 'px4', airborne: true });
+      drone.stopStream('GLOBAL_POSITION_INT');
+      await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null);
+      await lab.command('goto_waypoint', { lat: field.lat + 0.01, lon: field.lon, alt_m: 40 });
+      expect(await lab.command('hold')).toMatchObject({ flight_mode: 'LOITER' });
+    });
   });
 
   it('and land pre-empt other commands', async () => {
@@ -243,32 +240,29 @@ describe.concurrent('goto_waypoint with wait_for_arrival', () => {
 
 describe.concurrent('The schemas of flight commands', () => {
   it('carry the datum and the local limits; rovers have no commands for the air', async () => {
-    await withLab(
-      async (lab) => {
-        await lab.fly();
-        await lab.until('online');
-        const schemaOf = (name: string): unknown => {
-          const found = lab.hub.findCommand(assetId(kit_id, drone_key), name);
-          return 'command' in found ? found.command.input_schema : undefined;
-        };
-        expect(schemaOf('takeoff')).toMatchObject({
-          properties: { height_m: { minimum: 5, maximum: 50, 'x-kit-datum': 'relative', title: 'Height' } },
-        });
-        expect(schemaOf('goto_waypoint')).toMatchObject({
-          properties: { alt_m: { minimum: 5, maximum: 50, 'x-kit-datum': 'relative' } },
-          required: ['lat', 'lon', 'alt_m'],
-        });
-        const rover = await lab.fly({ type: 10, sysid: 2, uid: '00000000c0ffee02' });
-        expect(rover.options.type).toBe(10);
-        const key = 'mavlink:00000000c0ffee02';
-        await lab.until('online', key);
-        const offered = ['takeoff', 'land', 'set_altitude', 'hold', 'set_speed'].filter(
-          (name) => 'command' in lab.hub.findCommand(assetId(kit_id, key), name),
-        );
-        expect(offered).toEqual(['hold', 'set_speed']);
-      },
-      { goto: { height_min_m: 5, height_max_m: 50 } },
-    );
+    await withLab({ goto: { height_min_m: 5, height_max_m: 50 } }, async (lab) => {
+      await lab.fly();
+      await lab.until('online');
+      const schemaOf = (name: string): unknown => {
+        const found = lab.hub.findCommand(assetId(kit_id, drone_key), name);
+        return 'command' in found ? found.command.input_schema : undefined;
+      };
+      expect(schemaOf('takeoff')).toMatchObject({
+        properties: { height_m: { minimum: 5, maximum: 50, 'x-kit-datum': 'relative', title: 'Height' } },
+      });
+      expect(schemaOf('goto_waypoint')).toMatchObject({
+        properties: { alt_m: { minimum: 5, maximum: 50, 'x-kit-datum': 'relative' } },
+        required: ['lat', 'lon', 'alt_m'],
+      });
+      const rover = await lab.fly({ type: 10, sysid: 2, uid: '00000000c0ffee02' });
+      expect(rover.options.type).toBe(10);
+      const key = 'mavlink:00000000c0ffee02';
+      await lab.until('online', key);
+      const offered = ['takeoff', 'land', 'set_altitude', 'hold', 'set_speed'].filter(
+        (name) => 'command' in lab.hub.findCommand(assetId(kit_id, key), name),
+      );
+      expect(offered).toEqual(['hold', 'set_speed']);
+    });
   });
 
   // A blimp (ArduPilot#18586), a generic autopilot (QGC#13472), a submarine (ArduPilot#26648).

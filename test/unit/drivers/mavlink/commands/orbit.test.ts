@@ -57,23 +57,19 @@ describe.concurrent('orbit of PX4', () => {
     const { lat, lon } = field;
     const corner = (north: number, east: number) => ({ lat: lat + north, lon: lon + east });
     const geofence = [corner(-0.01, -0.01), corner(-0.01, 0.01), corner(0.0015, 0.01), corner(0.0015, -0.01)];
-    await withDrone(
-      px4,
-      async (lab, drone) => {
-        const refused = async (about: object, reason: string): Promise<void> =>
-          expect(lab.command('orbit', { ...circle, ...about })).rejects.toThrow(
-            texts.not_sent(texts.about('Quadrotor 1', reason)),
-          );
-        // 55 m from the northern side of the fence.
-        await refused({ radius_m: 60 }, texts.orbit_outside);
-        await refused({ lat: lat - 0.005, radius_m: 500 }, texts.orbit_far('the vehicle', 800));
-        await refused({ speed_mps: 8 }, texts.orbit_fast(8, 30, '7.7'));
-        await expect(lab.command('orbit', { ...circle, alt_m: 121 })).rejects.toThrow('too_big');
-        await expect(lab.command('orbit', { ...circle, radius_m: 0 })).rejects.toThrow('too_small');
-        expect(drone.commands).toEqual([]);
-      },
-      { goto: { distance_max_m: 800, geofence } },
-    );
+    await withDrone(px4, { goto: { distance_max_m: 800, geofence } }, async (lab, drone) => {
+      const refused = async (about: object, reason: string): Promise<void> =>
+        expect(lab.command('orbit', { ...circle, ...about })).rejects.toThrow(
+          texts.not_sent(texts.about('Quadrotor 1', reason)),
+        );
+      // 55 m from the northern side of the fence.
+      await refused({ radius_m: 60 }, texts.orbit_outside);
+      await refused({ lat: lat - 0.005, radius_m: 500 }, texts.orbit_far('the vehicle', 800));
+      await refused({ speed_mps: 8 }, texts.orbit_fast(8, 30, '7.7'));
+      await expect(lab.command('orbit', { ...circle, alt_m: 121 })).rejects.toThrow('too_big');
+      await expect(lab.command('orbit', { ...circle, radius_m: 0 })).rejects.toThrow('too_small');
+      expect(drone.commands).toEqual([]);
+    });
   });
 });
 

@@ -15,15 +15,11 @@ async function withPlane(
   fn: (lab: MavlinkLab, drone: FakeDrone) => Promise<void>,
   options: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  await withDrone(
-    { type: 1 },
-    async (lab, drone) => {
-      drone.flight.armed = true;
-      await lab.sees('sys_status', ({ armed }) => armed === true);
-      await fn(lab, drone);
-    },
-    options,
-  );
+  await withDrone({ type: 1 }, options, async (lab, drone) => {
+    drone.flight.armed = true;
+    await lab.sees('sys_status', ({ armed }) => armed === true);
+    await fn(lab, drone);
+  });
 }
 
 describe.concurrent('takeoff of an ArduPlane', () => {

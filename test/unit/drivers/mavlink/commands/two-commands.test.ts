@@ -65,36 +65,30 @@ describe.concurrent('A command after one that was sent over another link', () =>
   it('is not reported as refused by a late refusal that comes over the new link', async () => {
     const [first, second] = [await freePort(), await freePort()];
     const links = [first, second].map((port) => ({ kind: 'udp_listen', host: '127.0.0.1', port }));
-    await withLab(
-      async (lab) => {
-        const drone = await lab.fly({ port: first, airborne: true });
-        drone.alsoTo(second);
-        await lab.sees('gps');
-        await lab.sees(
-          'sys_status',
-          ({ ekf_ok, pre_arm_check }) => ekf_ok !== null && pre_arm_check !== null,
-        );
-        drone.react = () => {
-          drone.onlyTo(second);
-          return undefined;
-        };
-        await expect(lab.command('set_mode', { mode: 'GUIDED' })).rejects.toThrow(/outcome unknown$/u);
-        let isLate = true;
-        drone.react = ({ command }) => {
-          if (isLate) drone.send('COMMAND_ACK', { command, result: denied, ...to_kit });
-          isLate = false;
-          // Later than a refusal is waited for.
-          setTimeout(() => (drone.flight.mode = 'RTL'), 1_300);
-          return undefined;
-        };
-        const outcome = await lab.command('set_mode', { mode: 'RTL' }).then(
-          ({ flight_mode }) => flight_mode,
-          (error: unknown) => String(error),
-        );
-        expect(outcome).toMatch(/^RTL$|outcome unknown$/u);
-      },
-      { links },
-    );
+    await withLab({ links }, async (lab) => {
+      const drone = await lab.fly({ port: first, airborne: true });
+      drone.alsoTo(second);
+      await lab.sees('gps');
+      await lab.sees('sys_status', ({ ekf_ok, pre_arm_check }) => ekf_ok !== null && pre_arm_check !== null);
+      drone.react = () => {
+        drone.onlyTo(second);
+        return undefined;
+      };
+      await expect(lab.command('set_mode', { mode: 'GUIDED' })).rejects.toThrow(/outcome unknown$/u);
+      let isLate = true;
+      drone.react = ({ command }) => {
+        if (isLate) drone.send('COMMAND_ACK', { command, result: denied, ...to_kit });
+        isLate = false;
+        // Later than a refusal is waited for.
+        setTimeout(() => (drone.flight.mode = 'RTL'), 1_300);
+        return undefined;
+      };
+      const outcome = await lab.command('set_mode', { mode: 'RTL' }).then(
+        ({ flight_mode }) => flight_mode,
+        (error: unknown) => String(error),
+      );
+      expect(outcome).toMatch(/^RTL$|outcome unknown$/u);
+    });
   });
 });
 

@@ -36,15 +36,12 @@ describe('An open link', () => {
   });
 
   it('is named in the log once, and in the status as long as the driver runs', async () => {
-    await withLab(
-      async (lab) => {
-        const facts = () => lab.hub.drivers()[0]?.facts ?? {};
-        await eventually('the status has it', () => facts()['unsigned'] !== undefined);
-        expect(facts()['unsigned']).toBe(texts.open_links(['field']));
-        expect(lab.log.at('warn').filter((line) => line === texts.open)).toHaveLength(1);
-      },
-      { link: { host: '0.0.0.0' } },
-    );
+    await withLab({ link: { host: '0.0.0.0' } }, async (lab) => {
+      const facts = () => lab.hub.drivers()[0]?.facts ?? {};
+      await eventually('the status has it', () => facts()['unsigned'] !== undefined);
+      expect(facts()['unsigned']).toBe(texts.open_links(['field']));
+      expect(lab.log.at('warn').filter((line) => line === texts.open)).toHaveLength(1);
+    });
     await withLab(async (lab) => {
       await lab.fly();
       await lab.until('online');

@@ -23,26 +23,22 @@ describe('A send budget', () => {
 describe('A link with bytes_per_s_max', () => {
   it('is not exceeded by an upload and a reading of parameters, and a command comes through', async () => {
     const limit = 200;
-    await withMission(
-      { airborne: true },
-      async (lab, drone) => {
-        const [bytes, begin_ms] = [drone.received_bytes, performance.now()];
-        const plan = planFile(Array.from({ length: 20 }, (_, at) => waypoint(at, 0)));
-        const uploading = lab.command(
-          'upload_mission',
-          { plan, allow_airborne: true },
-          { remaining_ms: 80_000 },
-        );
-        const reading = lab.command('get_params', {}, { remaining_ms: 80_000 });
-        expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ acknowledged: true });
-        expect(await uploading).toMatchObject({ items: 20 });
-        expect(await reading).toMatchObject({ count: 11 });
-        const seconds = (performance.now() - begin_ms) / 1_000;
-        const sent = drone.received_bytes - bytes;
-        expect(sent).toBeLessThanOrEqual(limit * (seconds + 2));
-        expect(sent).toBeGreaterThan(1_000);
-      },
-      { link: { bytes_per_s_max: limit } },
-    );
+    await withMission({ airborne: true }, { link: { bytes_per_s_max: limit } }, async (lab, drone) => {
+      const [bytes, begin_ms] = [drone.received_bytes, performance.now()];
+      const plan = planFile(Array.from({ length: 20 }, (_, at) => waypoint(at, 0)));
+      const uploading = lab.command(
+        'upload_mission',
+        { plan, allow_airborne: true },
+        { remaining_ms: 80_000 },
+      );
+      const reading = lab.command('get_params', {}, { remaining_ms: 80_000 });
+      expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ acknowledged: true });
+      expect(await uploading).toMatchObject({ items: 20 });
+      expect(await reading).toMatchObject({ count: 11 });
+      const seconds = (performance.now() - begin_ms) / 1_000;
+      const sent = drone.received_bytes - bytes;
+      expect(sent).toBeLessThanOrEqual(limit * (seconds + 2));
+      expect(sent).toBeGreaterThan(1_000);
+    });
   }, 90_000);
 });

@@ -22,29 +22,26 @@ async function withTwoLinks(
 ): Promise<void> {
   const [first, second] = [await freePort(), await freePort()];
   const links = [first, second].map((port) => ({ kind: 'udp_listen', host: '127.0.0.1', port }));
-  await withLab(
-    async (lab) => {
-      const drone = await lab.fly({ port: first, airborne, uptime_ms: 60_000 });
-      await lab.until('online');
-      drone.alsoTo(second);
-      // Each link is identified by its own answer.
-      await eventually(
-        'received over both links',
-        () => drone.requests.filter((id) => id === identity).length > 1,
-      );
-      drone.flight.armed = true;
-      await lab.sees(
-        'sys_status',
-        ({ armed, ekf_ok, pre_arm_check }) => armed === true && ekf_ok !== null && pre_arm_check !== null,
-      );
-      await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null);
-      // Sent after its answer about its identity over the second link.
-      lab.outbox.clear();
-      await lab.sees('attitude');
-      await fn(lab, drone, () => drone.onlyTo(second));
-    },
-    { links },
-  );
+  await withLab({ links }, async (lab) => {
+    const drone = await lab.fly({ port: first, airborne, uptime_ms: 60_000 });
+    await lab.until('online');
+    drone.alsoTo(second);
+    // Each link is identified by its own answer.
+    await eventually(
+      'received over both links',
+      () => drone.requests.filter((id) => id === identity).length > 1,
+    );
+    drone.flight.armed = true;
+    await lab.sees(
+      'sys_status',
+      ({ armed, ekf_ok, pre_arm_check }) => armed === true && ekf_ok !== null && pre_arm_check !== null,
+    );
+    await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null);
+    // Sent after its answer about its identity over the second link.
+    lab.outbox.clear();
+    await lab.sees('attitude');
+    await fn(lab, drone, () => drone.onlyTo(second));
+  });
 }
 
 describe.concurrent('A command that makes a vehicle safer', () => {

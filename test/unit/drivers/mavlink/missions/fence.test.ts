@@ -4,7 +4,7 @@ import { texts as command_texts } from '../../../../../drivers/mavlink/commands/
 import { texts } from '../../../../../drivers/mavlink/missions/texts.ts';
 import { messageOf } from '../../../../../src/platform/errors.ts';
 import { autopilotVersion } from '../../../../../drivers/mavlink/sim/telemetry.ts';
-import { missionItem } from '../../../../fakes/mission-drone.ts';
+import { type MissionDrone, missionItem } from '../../../../fakes/mission-drone.ts';
 import type { MavlinkLab } from '../mavlink-lab.ts';
 import { placeAt, planFile, withMission } from './mission-lab.ts';
 
@@ -82,7 +82,10 @@ describe.concurrent('Several areas of a PX4', () => {
     };
   };
   const released = { '1.14': 0x01_0e_00_ff, '1.15': 0x01_0f_00_ff } as const;
-  const withRelease = async (release: keyof typeof released, fn: Parameters<typeof withMission>[1]) =>
+  const withRelease = async (
+    release: keyof typeof released,
+    fn: (lab: MavlinkLab, drone: MissionDrone) => Promise<void>,
+  ) =>
     withMission({ autopilot: 'px4' }, async (lab, drone) => {
       drone.fills = { AUTOPILOT_VERSION: { flight_sw_version: released[release] } };
       drone.send('AUTOPILOT_VERSION', autopilotVersion(drone.uid));

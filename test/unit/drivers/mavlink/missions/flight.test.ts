@@ -107,17 +107,13 @@ describe.concurrent('A stored mission', () => {
 
   it('is started where the status is requested rarely', async () => {
     const streams = { status_hz: 0.1 };
-    await withMission(
-      { airborne: true },
-      async (lab, drone) => {
-        await lab.command('upload_mission', { plan, allow_airborne: true });
-        drone.missions.current = drone.missions.first + 3;
-        drone.flight.mode = 'LOITER';
-        await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'LOITER');
-        expect(await lab.command('start_mission')).toMatchObject({ item: 1 });
-      },
-      { streams },
-    );
+    await withMission({ airborne: true }, { streams }, async (lab, drone) => {
+      await lab.command('upload_mission', { plan, allow_airborne: true });
+      drone.missions.current = drone.missions.first + 3;
+      drone.flight.mode = 'LOITER';
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'LOITER');
+      expect(await lab.command('start_mission')).toMatchObject({ item: 1 });
+    });
   });
 
   it('is not set back to its first item after a pilot has started it', async () => {

@@ -2,27 +2,27 @@
 import type { JsonObject } from '../../../../../src/contract/json.ts';
 import { field } from '../../../../fakes/fake-drone.ts';
 import { MissionDrone } from '../../../../fakes/mission-drone.ts';
-import { withLab, type MavlinkLab } from '../mavlink-lab.ts';
+import { type MavlinkLab, optionsAnd, type Run, withLab } from '../mavlink-lab.ts';
 
 type DroneOptions = Partial<ConstructorParameters<typeof MissionDrone>[0]>;
 
-/** Runs `fn` with a drone that has reported where it is and its mission. */
+/** Runs with a drone that has reported where it is and its mission. */
 export async function withMission(
   about: DroneOptions,
-  fn: (lab: MavlinkLab, drone: MissionDrone) => Promise<void>,
-  options: Readonly<Record<string, unknown>> = {},
+  ...given: Run<[lab: MavlinkLab, drone: MissionDrone]>
 ): Promise<void> {
-  await withLab(async (lab) => {
+  const [options, run] = optionsAnd(given);
+  await withLab(options, async (lab) => {
     const drone = new MissionDrone({ port: lab.port, airborne: true, ...about });
     try {
       await drone.start();
       await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null);
       await lab.sees('mission');
-      await fn(lab, drone);
+      await run(lab, drone);
     } finally {
       drone.stop();
     }
-  }, options);
+  });
 }
 
 type Params = readonly (number | null)[];

@@ -7,28 +7,24 @@ import { FakeDrone } from '../../../../fakes/fake-drone.ts';
 import { drone_key, withDrone } from '../mavlink-lab.ts';
 
 it('A command is neither sent to a stranger with the ids of a silent vehicle, nor completed by what it shows', async () => {
-  await withDrone(
-    { airborne: true, from: '127.0.0.1' },
-    async (lab, drone) => {
-      const stranger = await lab.fly({ airborne: true, from: '127.0.0.2' });
-      const identity = 148;
-      await eventually('it was asked who it is', () => stranger.requests.includes(identity));
-      drone.silent = true;
-      const order = async (remaining_ms: number) =>
-        lab.command('set_mode', { mode: 'LOITER' }, { remaining_ms });
-      await expect(order(2_500)).rejects.toThrow(texts.unknown_outcome(''));
-      // Once the vehicle counts as silent.
-      await eventually('the next one is not sent', async () =>
-        order(1_500).then(
-          () => false,
-          (error: unknown) => String(error).includes(texts.not_sent('')),
-        ),
-      );
-      expect(stranger.commands).toEqual([]);
-      expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key]);
-    },
-    { offline_after_s: 600 },
-  );
+  await withDrone({ airborne: true, from: '127.0.0.1' }, { offline_after_s: 600 }, async (lab, drone) => {
+    const stranger = await lab.fly({ airborne: true, from: '127.0.0.2' });
+    const identity = 148;
+    await eventually('it was asked who it is', () => stranger.requests.includes(identity));
+    drone.silent = true;
+    const order = async (remaining_ms: number) =>
+      lab.command('set_mode', { mode: 'LOITER' }, { remaining_ms });
+    await expect(order(2_500)).rejects.toThrow(texts.unknown_outcome(''));
+    // Once the vehicle counts as silent.
+    await eventually('the next one is not sent', async () =>
+      order(1_500).then(
+        () => false,
+        (error: unknown) => String(error).includes(texts.not_sent('')),
+      ),
+    );
+    expect(stranger.commands).toEqual([]);
+    expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key]);
+  });
 });
 
 it('A stranger with the system id of a vehicle and another identity at another address does not stop its commands', async () => {

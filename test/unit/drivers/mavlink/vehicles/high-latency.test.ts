@@ -55,21 +55,18 @@ describe.concurrent('A vehicle that is heard by HIGH_LATENCY2 alone', () => {
   );
 
   it('is an asset with its first message, shows what has failed, and is offline after its own time', async () => {
-    await withLab(
-      async (lab) => {
-        const drone = await lab.fly({ airborne: true, autopilot: 'px4' });
-        drone.high_latency_ms = 1_000;
-        drone.pre_arm_ok = false;
-        await lab.until('online', provisional);
-        const status = await lab.sees('sys_status', () => true, provisional);
-        expect(status).toMatchObject({ high_latency: true, failures: ['compass'], armed: null });
-        expect(drone.requests).toEqual([]);
-        drone.silent = true;
-        const begin_ms = performance.now();
-        await lab.until('offline', provisional);
-        expect(performance.now() - begin_ms).toBeGreaterThan(8_000);
-      },
-      { high_latency_offline_after_s: 10 },
-    );
+    await withLab({ high_latency_offline_after_s: 10 }, async (lab) => {
+      const drone = await lab.fly({ airborne: true, autopilot: 'px4' });
+      drone.high_latency_ms = 1_000;
+      drone.pre_arm_ok = false;
+      await lab.until('online', provisional);
+      const status = await lab.sees('sys_status', () => true, provisional);
+      expect(status).toMatchObject({ high_latency: true, failures: ['compass'], armed: null });
+      expect(drone.requests).toEqual([]);
+      drone.silent = true;
+      const begin_ms = performance.now();
+      await lab.until('offline', provisional);
+      expect(performance.now() - begin_ms).toBeGreaterThan(8_000);
+    });
   }, 60_000);
 });

@@ -168,42 +168,37 @@ describe.concurrent('A vehicle that shows', () => {
     const second_port = await freePort();
     const first_port = await freePort();
     const links = [first_port, second_port].map((port) => ({ kind: 'udp_listen', host: '127.0.0.1', port }));
-    await withLab(
-      async (lab) => {
-        const drone = new FakeDrone({ port: first_port, airborne: true, uptime_ms: 60_000, ...row.about });
-        const others: FakeDrone[] = [];
-        const ending = new AbortController();
-        const { signal } = ending;
-        row.first?.(drone);
-        await drone.start();
-        try {
-          await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null, row.before ?? key);
-          await row.later?.({ lab: { ...lab, port: first_port }, drone, second_port, others, signal });
-          await sleep(12_000, never);
-          lab.outbox.clear();
-          for (const feed of ['gps', 'attitude', 'battery']) await lab.sees(feed, () => true, key);
-          const { alarms } = await lab.sees('sys_status', ({ flight_mode }) => flight_mode !== null, key);
-          expect(alarms).toEqual(row.alarm === undefined ? undefined : [row.alarm]);
-          const assets = lab.hub.assets();
-          expect(assets.map((asset) => asset.key).toSorted()).toEqual(
-            [key, ...(row.others ?? [])].toSorted(),
-          );
-          expect(assets.find((asset) => asset.key === key)).toMatchObject({ name, status: 'online' });
-          expect('command' in lab.hub.findCommand(assetId(kit_id, key), 'arm')).toBe(!isLimited);
-          const home = lab.command('return_home', {}, { key });
-          const outcome = await home.then(
-            ({ flight_mode }) => flight_mode,
-            (error: unknown) => String(error),
-          );
-          expect(outcome).toContain(row.isDoubtful === true ? refusals.unknown_outcome('') : 'RTL');
-          expect([drone, ...others].some(({ flight }) => flight.mode === 'RTL')).toBe(true);
-        } finally {
-          ending.abort();
-          for (const each of [drone, ...others]) each.stop();
-        }
-      },
-      { links, vehicles: { [configured]: limited } },
-    );
+    await withLab({ links, vehicles: { [configured]: limited } }, async (lab) => {
+      const drone = new FakeDrone({ port: first_port, airborne: true, uptime_ms: 60_000, ...row.about });
+      const others: FakeDrone[] = [];
+      const ending = new AbortController();
+      const { signal } = ending;
+      row.first?.(drone);
+      await drone.start();
+      try {
+        await lab.sees('gps', ({ relative_alt_m }) => relative_alt_m !== null, row.before ?? key);
+        await row.later?.({ lab: { ...lab, port: first_port }, drone, second_port, others, signal });
+        await sleep(12_000, never);
+        lab.outbox.clear();
+        for (const feed of ['gps', 'attitude', 'battery']) await lab.sees(feed, () => true, key);
+        const { alarms } = await lab.sees('sys_status', ({ flight_mode }) => flight_mode !== null, key);
+        expect(alarms).toEqual(row.alarm === undefined ? undefined : [row.alarm]);
+        const assets = lab.hub.assets();
+        expect(assets.map((asset) => asset.key).toSorted()).toEqual([key, ...(row.others ?? [])].toSorted());
+        expect(assets.find((asset) => asset.key === key)).toMatchObject({ name, status: 'online' });
+        expect('command' in lab.hub.findCommand(assetId(kit_id, key), 'arm')).toBe(!isLimited);
+        const home = lab.command('return_home', {}, { key });
+        const outcome = await home.then(
+          ({ flight_mode }) => flight_mode,
+          (error: unknown) => String(error),
+        );
+        expect(outcome).toContain(row.isDoubtful === true ? refusals.unknown_outcome('') : 'RTL');
+        expect([drone, ...others].some(({ flight }) => flight.mode === 'RTL')).toBe(true);
+      } finally {
+        ending.abort();
+        for (const each of [drone, ...others]) each.stop();
+      }
+    });
   });
 });
 

@@ -149,64 +149,55 @@ describe.concurrent('A vehicle', () => {
   });
 
   it('has no asset for our own heartbeat when a router returns it', async () => {
-    await withLab(
-      async (lab) => {
-        const drone = await lab.fly();
-        await lab.until('online');
-        const beat = { ...blank('HEARTBEAT'), type: 18, autopilot: 8, system_status: 4, mavlink_version: 3 };
-        drone.sendRaw(encode('HEARTBEAT', beat, { sysid: 1, compid: 191, seq: 0 }));
-        drone.beatCamera();
-        await lab.until('online', `${drone_key}:component-100`);
-        expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key, `${drone_key}:component-100`]);
-      },
-      { system_id: 1 },
-    );
+    await withLab({ system_id: 1 }, async (lab) => {
+      const drone = await lab.fly();
+      await lab.until('online');
+      const beat = { ...blank('HEARTBEAT'), type: 18, autopilot: 8, system_status: 4, mavlink_version: 3 };
+      drone.sendRaw(encode('HEARTBEAT', beat, { sysid: 1, compid: 191, seq: 0 }));
+      drone.beatCamera();
+      await lab.until('online', `${drone_key}:component-100`);
+      expect(lab.hub.assets().map(({ key }) => key)).toEqual([drone_key, `${drone_key}:component-100`]);
+    });
   });
 
   it('is one asset over two links, and is commanded over the remaining one', async () => {
     const second = await freePort();
     const first = await freePort();
     const links = [first, second].map((port) => ({ kind: 'udp_listen', host: '127.0.0.1', port }));
-    await withLab(
-      async (lab) => {
-        const drone = await lab.fly({ port: first, airborne: true });
-        await lab.until('online');
-        drone.alsoTo(second);
-        await eventually(
-          'requests sent over both links',
-          () => drone.requests.filter((id) => id === 148).length >= 2,
-        );
-        expect(lab.hub.assets()).toHaveLength(1);
-        expect(lab.log.at('error')).toEqual([]);
-        drone.onlyTo(second);
-        // What is received from now on can come over the second link only.
-        drone.odd_mode = 16;
-        await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'POSHOLD');
-        drone.odd_mode = undefined;
-        expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ flight_mode: 'LOITER' });
-      },
-      { links },
-    );
+    await withLab({ links }, async (lab) => {
+      const drone = await lab.fly({ port: first, airborne: true });
+      await lab.until('online');
+      drone.alsoTo(second);
+      await eventually(
+        'requests sent over both links',
+        () => drone.requests.filter((id) => id === 148).length >= 2,
+      );
+      expect(lab.hub.assets()).toHaveLength(1);
+      expect(lab.log.at('error')).toEqual([]);
+      drone.onlyTo(second);
+      // What is received from now on can come over the second link only.
+      drone.odd_mode = 16;
+      await lab.sees('sys_status', ({ flight_mode }) => flight_mode === 'POSHOLD');
+      drone.odd_mode = undefined;
+      expect(await lab.command('set_mode', { mode: 'LOITER' })).toMatchObject({ flight_mode: 'LOITER' });
+    });
   });
 
   it('keeps its camera when it restarts and sends from another port', async () => {
-    await withLab(
-      async (lab) => {
-        const drone = await lab.fly();
-        await lab.until('online');
-        drone.beatCamera();
-        await lab.until('online', `${drone_key}:component-100`);
-        await drone.reboot();
-        const beating = new AbortController();
-        every(200, beating.signal, () => drone.beatCamera());
-        lab.outbox.clear();
-        await lab.sees('attitude');
-        beating.abort();
-        const edges = lab.outbox.drafts.filter(({ channel }) => channel.endsWith('asset_status'));
-        expect(edges).toEqual([]);
-        await lab.until('offline', `${drone_key}:component-100`);
-      },
-      { offline_after_s: 2 },
-    );
+    await withLab({ offline_after_s: 2 }, async (lab) => {
+      const drone = await lab.fly();
+      await lab.until('online');
+      drone.beatCamera();
+      await lab.until('online', `${drone_key}:component-100`);
+      await drone.reboot();
+      const beating = new AbortController();
+      every(200, beating.signal, () => drone.beatCamera());
+      lab.outbox.clear();
+      await lab.sees('attitude');
+      beating.abort();
+      const edges = lab.outbox.drafts.filter(({ channel }) => channel.endsWith('asset_status'));
+      expect(edges).toEqual([]);
+      await lab.until('offline', `${drone_key}:component-100`);
+    });
   });
 });

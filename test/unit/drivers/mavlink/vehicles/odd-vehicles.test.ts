@@ -191,7 +191,7 @@ describe.concurrent('Signatures that do not fit', () => {
     withDirectory(async (dir) => {
       const signing = { key_file: join(dir, 'key'), clock_file: join(dir, 'clock') };
       await writeFile(signing.key_file, 'ours', { mode: 0o600 });
-      await withLab(run, { signing });
+      await withLab({ signing }, run);
     });
 
   it('are logged once when no key is configured', async () => {

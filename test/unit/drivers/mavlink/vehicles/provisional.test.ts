@@ -13,6 +13,7 @@ const provisional = 'mavlink:system-1';
 describe.concurrent('A vehicle whose hardware id is lost on the radio', () => {
   it('has no command that the configured vehicle lacks, and leaves nothing behind when the id arrives', async () => {
     await withLab(
+      { vehicles: { [drone_key]: { name: 'Falcon', commands: ['return_home'] } } },
       async (lab) => {
         const drone = await lab.fly();
         drone.camera = { vendor: 'Skyview', model: 'Z10' };
@@ -32,7 +33,6 @@ describe.concurrent('A vehicle whose hardware id is lost on the radio', () => {
         expect(offered('return_home', drone_key)).toBe(true);
         expect(offered('arm', drone_key)).toBe(false);
       },
-      { vehicles: { [drone_key]: { name: 'Falcon', commands: ['return_home'] } } },
     );
   });
 
@@ -97,29 +97,24 @@ const online = () =>
     .map(({ key }) => key);
 
 it('A vehicle that never repeats its hardware id after a silence is itself, and gets what makes it safer and nothing else', async () => {
-  await withLab(
-    async (drones) => {
-      const drone = await drones.fly({ airborne: true });
-      await drones.until('online');
-      drone.silent = true;
-      await drones.until('offline');
-      drone.withheld.add('AUTOPILOT_VERSION');
-      drone.silent = false;
-      await drones.until('online');
-      await expect(drones.command('set_mode', { mode: 'LOITER' })).rejects.toThrow(
-        texts.identity_unconfirmed,
-      );
-      expect(await drones.command('return_home')).toMatchObject({ flight_mode: 'RTL' });
-      drone.withheld.clear();
-      await expect
-        .poll(async () => drones.command('set_mode', { mode: 'LOITER' }).catch(() => undefined), {
-          timeout: 20_000,
-        })
-        .toMatchObject({ flight_mode: 'LOITER' });
-      expect(drones.hub.assets().map(({ key }) => key)).toEqual([drone_key]);
-    },
-    { offline_after_s: 2 },
-  );
+  await withLab({ offline_after_s: 2 }, async (drones) => {
+    const drone = await drones.fly({ airborne: true });
+    await drones.until('online');
+    drone.silent = true;
+    await drones.until('offline');
+    drone.withheld.add('AUTOPILOT_VERSION');
+    drone.silent = false;
+    await drones.until('online');
+    await expect(drones.command('set_mode', { mode: 'LOITER' })).rejects.toThrow(texts.identity_unconfirmed);
+    expect(await drones.command('return_home')).toMatchObject({ flight_mode: 'RTL' });
+    drone.withheld.clear();
+    await expect
+      .poll(async () => drones.command('set_mode', { mode: 'LOITER' }).catch(() => undefined), {
+        timeout: 20_000,
+      })
+      .toMatchObject({ flight_mode: 'LOITER' });
+    expect(drones.hub.assets().map(({ key }) => key)).toEqual([drone_key]);
+  });
 });
 
 describe('After a silence', () => {

@@ -14,7 +14,7 @@ async function withTwoKits(
   fn: (one: MavlinkLab, other: MavlinkLab, drone: FakeDrone) => Promise<void>,
 ): Promise<void> {
   await withLab(async (one) => {
-    await withLab(async (other) => {
+    await withLab(second_ids, async (other) => {
       const drone = await one.fly({ airborne: true });
       drone.alsoTo(other.port);
       for (const kit of [one, other]) {
@@ -22,7 +22,7 @@ async function withTwoKits(
         await kit.sees('sys_status', ({ ekf_ok }) => ekf_ok !== null);
       }
       await fn(one, other, drone);
-    }, second_ids);
+    });
   });
 }
 
