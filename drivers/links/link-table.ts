@@ -19,7 +19,7 @@ import { Ledger } from './usage/ledger.ts';
 import type { Memory } from './usage/memory.ts';
 import type { LinksOptions, WanOptions } from './options.ts';
 import type { Availability, Boot, Moment } from './probe/availability.ts';
-import type { ProbeReading, ProbeTarget } from './probe/course.ts';
+import { no_reading, type ProbeReading, type ProbeTarget } from './probe/course.ts';
 import type { Nat64 } from './probe/nat64.ts';
 import { type Check, labelOf } from './checks/api.ts';
 import type { Asked, Probing } from './probing.ts';
@@ -457,21 +457,8 @@ function withConnections(
     const isBeyond = each.hasRouter || kind !== arphrd.ethernet || isPublicIp(each.remote_ip);
     return each.ifindex === ifindex && own.includes(each.local_ip) && isBeyond;
   });
-  return isAnswered ? { ...unmeasured, note: texts.only_connections_answer } : probed;
+  return isAnswered ? { ...no_reading, reachable: true, note: texts.only_connections_answer } : probed;
 }
-
-const unmeasured: ProbeReading = {
-  reachable: true,
-  since_ms: null,
-  silent_ms: null,
-  latency_ms: null,
-  jitter_ms: null,
-  packet_loss_pct: null,
-  method: 'none',
-  reason: null,
-  decided_by: 'probes',
-  note: null,
-};
 
 function once<T>(ask: () => T): () => T {
   let answer: { readonly value: T } | undefined;

@@ -2,7 +2,7 @@
 import type { DriverLog } from '../../src/toolkit/driver/driver.ts';
 import type { Check, CheckReading } from './checks/api.ts';
 import type { startChecker } from './checks/checker.ts';
-import type { ProbeReading, ProbeTarget } from './probe/course.ts';
+import { no_reading, type ProbeReading, type ProbeTarget } from './probe/course.ts';
 import type { startProber } from './probe/prober.ts';
 import type { Family } from '../../src/platform/linux/socket-address.ts';
 import { texts } from './texts.ts';
@@ -138,15 +138,11 @@ function isOutdated({ asked_ms }: CheckReading, { since_ms }: ProbeReading): boo
 
 function byChecks({ passed, failing_since_ms, reason }: CheckReading): ProbeReading {
   return {
+    ...no_reading,
     reachable: passed,
     since_ms: passed === false ? failing_since_ms : null,
-    silent_ms: null,
-    latency_ms: null,
-    jitter_ms: null,
     packet_loss_pct: passed === false ? 100 : null,
-    method: 'none',
     reason: passed === true ? null : (reason ?? texts.first_probes),
     decided_by: 'checks',
-    note: null,
   };
 }

@@ -1,7 +1,7 @@
 /** The session with one host: connect, log in, describe, poll, and clean up at the end. */
 import { certificateCheck } from '../../src/toolkit/device/certificate-check.ts';
 import { DeviceName } from '../../src/toolkit/device/device-name.ts';
-import { serveDevice, type SessionState } from '../../src/toolkit/device/device-session.ts';
+import { serveDevice } from '../../src/toolkit/device/device-session.ts';
 import { LoginGuard } from '../../src/toolkit/device/login-guard.ts';
 import { OwedStops } from '../../src/toolkit/device/owed-stops.ts';
 import { Wake } from '../../src/toolkit/device/wake.ts';
@@ -10,7 +10,7 @@ import { pinnedHttp } from '../../src/toolkit/device/pinned-http.ts';
 import { stateFileName } from '../../src/toolkit/device/state-file.ts';
 import { DeviceUnreachable, messageOf, RetryLater } from '../../src/platform/errors.ts';
 import { aborted, sleep, within } from '../../src/platform/time.ts';
-import { ChannelLayout, type Host } from './channels/channels.ts';
+import { ChannelLayout } from './channels/channels.ts';
 import { Contact } from './host/contact.ts';
 import { type ChannelFacts, readChannels, unreported } from './channels/channel-list.ts';
 import { describeHost } from './channels/describe.ts';
@@ -25,21 +25,20 @@ import { type HostOptions, portOf, type VendorcamOptions } from './options.ts';
 import { poll } from './channels/poll.ts';
 import { Push } from './push/push.ts';
 import type { Reported } from './channels/alarms.ts';
+import type { vendorcamFeeds } from '../../src/contract/feeds.ts';
+import type { ServedEntry } from '../../src/toolkit/device/configured-devices.ts';
 
-export interface HostSessionParts {
-  readonly host: Host;
+export interface HostSessionParts extends Omit<
+  ServedEntry<HostOptions, typeof vendorcamFeeds>,
+  'device' | 'entry' | 'bindings'
+> {
   readonly options: VendorcamOptions;
   readonly camera: HostOptions;
-  /** Other devices are configured at the host of this one. */
-  readonly is_host_shared: boolean;
   readonly limits: Limits;
   /** Returns the key under which the device with these keys belongs to this entry; else why it does not. */
   readonly identify: (asset_keys: readonly [string, ...string[]]) => Identified;
   /** False when another host of this driver has the asset already. */
   readonly claim: (asset_key: string) => boolean;
-  /** Shown in the status of the driver. */
-  readonly showStatus: (status: string) => void;
-  readonly onState: (state: SessionState) => void;
 }
 
 export type Identified = { readonly asset_key: string } | { readonly refusal: string };

@@ -35,6 +35,20 @@ export interface ProbeReading {
   readonly note: string | null;
 }
 
+/** Of which nothing is known. */
+export const no_reading: ProbeReading = {
+  reachable: null,
+  since_ms: null,
+  silent_ms: null,
+  latency_ms: null,
+  jitter_ms: null,
+  packet_loss_pct: null,
+  method: 'none',
+  reason: null,
+  decided_by: 'probes',
+  note: null,
+};
+
 /** What became of a probe. `rtt_ms` null: it was answered, but its time does not measure the path. */
 type Outcome = { readonly rtt_ms: number | null } | 'lost';
 
@@ -344,26 +358,14 @@ export class ProbeCourse {
 
   read(now_ms: number): ProbeReading {
     const { reachable } = this.#verdict;
+    const state = { ...no_reading, reachable, since_ms: this.#since_ms, silent_ms: this.#first_miss_ms };
     if (reachable === true) {
       const note = this.#method === 'tcp' ? texts.tcp_stands_in : null;
-      const state = { reachable, since_ms: this.#since_ms, silent_ms: this.#first_miss_ms };
-      const figures = this.#window.figures(now_ms);
-      return { ...state, ...figures, method: this.#method, reason: null, decided_by: 'probes', note };
+      return { ...state, ...this.#window.figures(now_ms), method: this.#method, note };
     }
     const packet_loss_pct = reachable === false ? 100 : null;
     const method = reachable === null ? 'none' : this.#method;
-    const none = { latency_ms: null, jitter_ms: null };
-    return {
-      reachable,
-      since_ms: this.#since_ms,
-      silent_ms: this.#first_miss_ms,
-      ...none,
-      packet_loss_pct,
-      method,
-      reason: this.#reason,
-      decided_by: 'probes',
-      note: null,
-    };
+    return { ...state, packet_loss_pct, method, reason: this.#reason };
   }
 
   silentTargets(): readonly string[] {

@@ -55,37 +55,6 @@ export interface EventParts {
 /** What is detected outlives a loss for this time, in which the next subscription reports the states. */
 const resubscription_ms = 10_000;
 
-class Loss {
-  readonly #detections: readonly Detections[];
-  readonly #signal: AbortSignal;
-  #since: AbortController | undefined;
-
-  constructor(detections: readonly Detections[], signal: AbortSignal) {
-    this.#detections = detections;
-    this.#signal = signal;
-  }
-
-  /** The reason of the first loss counts. */
-  begin(reason: string): void {
-    if (this.#since) return;
-    this.#since = new AbortController();
-    void this.#forget(reason, AbortSignal.any([this.#signal, this.#since.signal]));
-  }
-
-  /** The camera reports its states again. */
-  end(): void {
-    this.#since?.abort();
-    this.#since = undefined;
-  }
-
-  async #forget(reason: string, ended: AbortSignal): Promise<void> {
-    await sleep(resubscription_ms, ended);
-    if (ended.aborted) return;
-    for (const each of this.#detections) each.forget(reason);
-    this.#since = undefined;
-  }
-}
-
 /** Runs until the signal aborts; throws DeviceUnreachable when the camera does not answer any more. */
 export async function receiveEvents(parts: EventParts): Promise<void> {
   const {
@@ -107,7 +76,15 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
   let logged: string | undefined;
   let failures = 0;
   let isDelivering = false;
-  const loss = new Loss(detections, signal);
+  /** Since the subscription is lost; the reason of the first loss counts. */
+  let lost: AbortController | undefined;
+  const forgetLater = async (reason: string, found: AbortController): Promise<void> => {
+    const ended = AbortSignal.any([signal, found.signal]);
+    await sleep(resubscription_ms, ended);
+    if (ended.aborted) return;
+    for (const each of detections) each.forget(reason);
+    lost = undefined;
+  };
   const listener: EventListener = {
     soap,
     url: url ?? '',
@@ -124,7 +101,11 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
       onHealth(works);
       for (const [own, messages] of divide(body)) {
         const notes = notesOf(messages, reading);
-        if (notes.length > 0) loss.end();
+        if (notes.length > 0) {
+          // The camera reports its states again.
+          lost?.abort();
+          lost = undefined;
+        }
         own.take(notes);
       }
     },
@@ -134,7 +115,9 @@ export async function receiveEvents(parts: EventParts): Promise<void> {
     onLost(reason) {
       // Before the first event the other ways are tried.
       if (isDelivering) onHealth(fails(reason));
-      loss.begin(reason);
+      if (lost) return;
+      lost = new AbortController();
+      void forgetLater(reason, lost);
     },
   };
   if (url !== undefined) await endKept(listener);

@@ -12,6 +12,7 @@ import {
 } from '../soap/soap.ts';
 import { escapeXml, everywhere, textAt, type XmlNode } from '../soap/xml.ts';
 import { texts } from '../texts.ts';
+import type { MemoryOf } from '../../../src/toolkit/device/device-memory.ts';
 
 export interface Subscription {
   readonly url: string;
@@ -28,11 +29,7 @@ export interface Subscription {
 export type KeptSubscription = Pick<Subscription, 'address' | 'parameters'>;
 
 /** Over restarts: cameras serve few subscriptions, and one that a power cut of the gateway has left blocks the next (onvif/specs#592). */
-export interface SubscriptionMemory {
-  readonly facts: { readonly subscription?: KeptSubscription | undefined };
-  /** Never rejects. */
-  readonly change: (change: { readonly subscription: KeptSubscription | undefined }) => Promise<void>;
-}
+export type SubscriptionMemory = MemoryOf<{ readonly subscription?: KeptSubscription | undefined }>;
 
 /** Some read PT3M as three seconds, hence seconds; some accept absolute times only; some neither. */
 export type TimeForm = 'relative' | 'absolute' | 'none';

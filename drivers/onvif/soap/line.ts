@@ -339,14 +339,16 @@ function isOtherVersion(outcome: SoapOutcome, { login }: SoapRequest): boolean {
 class Destination {
   readonly #name: Connection['name'];
   readonly #isName: boolean;
-  #address: string | undefined;
-  #peer: string | undefined;
+  /** Undefined for a name that was not contacted yet. */
+  address: string | undefined;
+  /** IP address of the camera, once it has answered. */
+  peer: string | undefined;
 
   /** @param host As configured; an IPv6 address may have a zone. */
   constructor(host: string, name: Connection['name']) {
     this.#name = name;
     this.#isName = isIP(host) === 0;
-    this.#address = this.#isName ? undefined : host;
+    this.address = this.#isName ? undefined : host;
   }
 
   /** For the first contact. */
@@ -354,21 +356,11 @@ class Destination {
     return this.#name?.lookup;
   }
 
-  /** Undefined for a name that was not contacted yet. */
-  get address(): string | undefined {
-    return this.#address;
-  }
-
-  /** IP address of the camera, once it has answered. */
-  get peer(): string | undefined {
-    return this.#peer;
-  }
-
   /** The camera answered from this address. */
   answered(address: string | undefined): void {
-    this.#peer = address ?? this.#peer;
+    this.peer = address ?? this.peer;
     this.#name?.reached(address);
-    if (this.#isName) this.#address ??= address;
+    if (this.#isName) this.address ??= address;
   }
 }
 

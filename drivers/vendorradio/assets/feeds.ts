@@ -119,19 +119,15 @@ function neighbourOf(
 
 export function statusMessage({ identity, reading, before, timestamp }: Context): Message<'status'> {
   const { uptime_s, cpu_pct, mem_pct, temperature_c, voltage } = reading.health;
-  const { hostname, firmware, serial } = identity;
   return {
+    ...offlineMessage(identity, timestamp),
     online: true,
-    hostname,
-    firmware,
-    serial,
     uptime_s,
     cpu_pct: cpu_pct ?? cpuPct(reading, before),
     mem_pct,
     temperature_c,
     voltage,
     source: reading.source,
-    timestamp,
   };
 }
 

@@ -1,6 +1,7 @@
 /** Checks device certificates: accepts the configured one, else pins that of the first contact, and rejects any other. */
 import type { DriverLog } from '../driver/driver.ts';
 import { DeviceRejected } from '../../platform/errors.ts';
+import type { MemoryOf } from './device-memory.ts';
 import type { CheckCertificate } from './pinned-http.ts';
 import { texts } from './texts.ts';
 
@@ -8,10 +9,7 @@ export interface CertificatePin {
   /** SHA-256 from the configuration. */
   readonly configured: string | undefined;
   /** Keeps the fingerprint of the first contact. */
-  readonly memory: {
-    readonly facts: { readonly fingerprint?: string | undefined };
-    readonly change: (change: { readonly fingerprint: string }) => Promise<void>;
-  };
+  readonly memory: MemoryOf<{ readonly fingerprint?: string | undefined }>;
   /** Host and port, for the error. */
   readonly address: string;
   readonly log: DriverLog;

@@ -8,6 +8,13 @@ import { texts } from './texts.ts';
 /** Properties of the value that change; `undefined` removes one. */
 export type MemoryChange<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
+/** As the parts of the toolkit and of a driver see the memory of a device: what each keeps there. */
+export interface MemoryOf<T> {
+  readonly facts: T;
+  /** Resolves also when the disk write fails. */
+  readonly change: (change: MemoryChange<T>) => Promise<void>;
+}
+
 /** One JSON object in a state file. An empty object must satisfy its schema: it is the initial value. */
 export class DeviceMemory<S extends z.ZodType<object>> {
   readonly #file: StateFile<S>;

@@ -6,6 +6,7 @@ import { DeviceUnreachable } from '../../platform/errors.ts';
 import { plainIp } from '../../platform/networks.ts';
 import { isPublicIp } from '../../platform/public-ip.ts';
 import { texts } from './texts.ts';
+import type { MemoryOf } from './device-memory.ts';
 
 /** Properties of the memory of a device; a damaged one counts as missing. */
 export const nameRecord = {
@@ -25,11 +26,7 @@ type Resolve = (
 export interface DeviceNameParts {
   /** As configured: a name or an address. */
   readonly host: string;
-  readonly memory: {
-    readonly facts: NameRecord;
-    /** Resolves also when the disk write fails. */
-    readonly change: (change: NameRecord) => Promise<void>;
-  };
+  readonly memory: MemoryOf<NameRecord>;
   /** Left out, the resolver of the operating system. */
   readonly resolve?: Resolve;
 }

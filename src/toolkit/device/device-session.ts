@@ -65,7 +65,7 @@ export interface DeviceSession {
 /** Runs until `signal` aborts. Rejects only with what `onFailure` throws. */
 export async function serveDevice(session: DeviceSession): Promise<void> {
   const { signal, run, onState, onFailure, timing = machine_timing } = session;
-  const pauses = new RetryPauses(session, timing);
+  const pauseAfter = retryPauses(session, timing);
   let down_since_ms: number | undefined;
   onState({ state: 'starting' });
   while (!signal.aborted) {
@@ -84,7 +84,7 @@ export async function serveDevice(session: DeviceSession): Promise<void> {
     await onFailure?.(error);
     const now_ms = timing.now_ms();
     const up_ms = up_since_ms === undefined ? undefined : now_ms - up_since_ms;
-    const failure = { ...pauses.after(error, up_ms), error, ...(up_ms === undefined ? {} : { up_ms }) };
+    const failure = { ...pauseAfter(error, up_ms), error, ...(up_ms === undefined ? {} : { up_ms }) };
     down_since_ms ??= now_ms;
     onState({ state: error instanceof DeviceRejected ? 'rejected' : 'down', ...failure });
     await timing.sleep(failure.retry_ms, signal);
@@ -93,56 +93,30 @@ export async function serveDevice(session: DeviceSession): Promise<void> {
 }
 
 /** Chooses the pause before the next attempt. */
-class RetryPauses {
-  readonly #expected: DeviceSession['expected'];
-  readonly #limits: RetryLimits;
-  readonly #random: () => number;
-  #lost: Iterator<number, never>;
-  #rejected: Iterator<number, never>;
-  /** Rejections since the last reset that may pass. */
-  #passing = 0;
-
-  constructor({ expected, limits = retry_limits }: DeviceSession, { random }: SessionTiming) {
-    this.#expected = expected;
-    this.#limits = limits;
-    this.#random = random;
-    this.#lost = this.#newLost();
-    this.#rejected = this.#newRejected();
-  }
-
-  after(error: unknown, up_ms: number | undefined): Pick<Failure, 'reason' | 'retry_ms'> {
-    if (up_ms !== undefined && up_ms >= this.#limits.stable_ms) {
-      this.#lost = this.#newLost();
-      this.#rejected = this.#newRejected();
-      this.#passing = 0;
-    }
-    const expected = this.#expected?.();
-    return {
-      reason: expected?.reason ?? messageOf(error),
-      retry_ms: Math.round(this.#pause_ms(error, expected)),
-    };
-  }
-
-  #pause_ms(error: unknown, expected: ExpectedOutage | undefined): number {
+function retryPauses({ expected, limits = retry_limits }: DeviceSession, { random }: SessionTiming) {
+  const begin = () => ({
+    lost: backoff(limits.retry_first_ms, limits.retry_max_ms, random),
+    rejected: backoff(limits.rejected_first_ms, limits.rejected_max_ms, random),
+    /** Rejections since then that may pass. */
+    passing: 0,
+  });
+  let since = begin();
+  const pause_ms = (error: unknown, outage: ExpectedOutage | undefined): number => {
     if (error instanceof RetryLater) return error.retry_ms;
-    if (error instanceof DeviceRejected) return this.#rejected_ms(error);
-    return expected?.retry_ms ?? this.#lost.next().value;
-  }
-
-  #rejected_ms({ may_pass }: DeviceRejected): number {
-    const passing_ms = may_pass ? this.#limits.may_pass_ms[this.#passing] : undefined;
-    if (passing_ms === undefined) return this.#rejected.next().value;
-    this.#passing += 1;
-    return passing_ms * (0.5 + this.#random() / 2);
-  }
-
-  #newLost(): Iterator<number, never> {
-    return backoff(this.#limits.retry_first_ms, this.#limits.retry_max_ms, this.#random);
-  }
-
-  #newRejected(): Iterator<number, never> {
-    return backoff(this.#limits.rejected_first_ms, this.#limits.rejected_max_ms, this.#random);
-  }
+    if (!(error instanceof DeviceRejected)) return outage?.retry_ms ?? since.lost.next().value;
+    const passing_ms = error.may_pass ? limits.may_pass_ms[since.passing] : undefined;
+    if (passing_ms === undefined) return since.rejected.next().value;
+    since.passing += 1;
+    return passing_ms * (0.5 + random() / 2);
+  };
+  return (error: unknown, up_ms: number | undefined): Pick<Failure, 'reason' | 'retry_ms'> => {
+    if (up_ms !== undefined && up_ms >= limits.stable_ms) since = begin();
+    const outage = expected?.();
+    return {
+      reason: outage?.reason ?? messageOf(error),
+      retry_ms: Math.round(pause_ms(error, outage)),
+    };
+  };
 }
 
 /**

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { DeviceRejected } from '../../platform/errors.ts';
 import type { RetryLimits } from './retry.ts';
+import type { MemoryOf } from './device-memory.ts';
 
 /** Properties of the memory of a device; a damaged one counts as missing. */
 export const loginRecord = {
@@ -29,14 +30,7 @@ const record = z.object(loginRecord);
 export type LoginRecord = z.output<typeof record>;
 
 export interface LoginGuardParts {
-  readonly memory: {
-    readonly facts: LoginRecord;
-    /** Resolves also when the disk write fails. */
-    readonly change: (change: {
-      readonly accepted?: string | undefined;
-      readonly refused?: LoginRecord['refused'];
-    }) => Promise<void>;
-  };
+  readonly memory: MemoryOf<LoginRecord>;
   readonly limits: Pick<RetryLimits, 'may_pass_ms' | 'refused_ms'>;
   /** Unix time in milliseconds. */
   readonly now_ms?: () => number;

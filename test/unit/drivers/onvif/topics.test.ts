@@ -40,12 +40,8 @@ it.each([
   ['tns1:RuleEngine/FieldDetector/ObjectsInside/.', 'IsInside', 'true'],
   ['tns1:RuleEngine/MyRuleDetector/PeopleDetect', 'State', 'true'],
   ['tns1:RuleEngine/MyRuleDetector/VehicleDetect', 'State', 'true'],
-  ['tns1:RuleEngine/MyRuleDetector/DogCatDetect', 'State', 'true'],
-  ['tns1:RuleEngine/MyRuleDetector/FaceDetect', 'State', 'true'],
-  ['tns1:RuleEngine/MyRuleDetector/Package', 'State', 'true'],
   // Capture of an RLC-1224A (klaushofrichter/cams).
   ['tns1:RuleEngine/MyRuleDetector/Non_Motor_VehicleDetect', 'State', 'true'],
-  ['tns1:RuleEngine/LoiteringDetector/ObjectIsLoitering', 'State', 'true'],
   // Axis: topics of its own event documentation.
   ['tns1:RuleEngine/tnsaxis:VMD3/vmd3_video_1', 'active', '1'],
   ['tnsaxis:CameraApplicationPlatform/VMD/Camera1ProfileANY', 'active', '1'],
@@ -55,9 +51,6 @@ it.each([
   // Bosch FLEXIDOME IP starlight 8000i: a rule by its name.
   ['tns1:IVA/ObjectInField/Detect_any_object', 'State', 'true'],
   ['tns1:IVA/EnteringField/Entering_field', 'State', 'true'],
-  // Tapo C250 (home-assistant/core#127991) and C325WB.
-  ['tns1:RuleEngine/LineCrossDetector/LineCross', 'IsLineCross', 'true'],
-  ['tns1:RuleEngine/IntrusionDetector/Intrusion', 'IsIntrusion', 'true'],
   // A camera without a name (home-assistant/core#51870).
   ['tns1:RuleEngine/CellMotionDetector/Motion//.', 'IsMotion', 'true'],
   ['tns1:RuleEngine/CellMotionDetector/People', 'IsPeople', 'true'],
@@ -65,10 +58,8 @@ it.each([
   ['tns1:RuleEngine/CellMotionDetector/LineCross', 'IsLineCross', 'true'],
   ['tns1:RuleEngine/CellMotionDetector/TpSmartEvent', 'IsVehicle', 'true'],
   ['tns1:RuleEngine/PeopleDetector/People', 'IsPeople', 'true'],
-  ['tns1:RuleEngine/TPSmartEventDetector/TPSmartEvent', 'IsPet', 'true'],
   ['tns1:RuleEngine/ObjectDetection/Object', 'ClassTypes', 'Person'],
   ['tns1:RuleEngine/ObjectDetector/tnsajax:Any', 'ClassTypes', 'Vehicle'],
-  ['tns1:UserAlarm/IVA/HumanShapeDetect', 'State', 'true'],
 ])('reads motion from %s', (topic, name, value) => {
   expect(states(topic, item(name, value))).toEqual(['active']);
   const idle = value === '1' ? '0' : /^[PV]/u.test(value) ? '' : 'false';
@@ -94,11 +85,6 @@ it('reads the state of Axis Object Analytics, not its empty list of classes', ()
   expect(states(topic, data('1'))).toEqual(['active']);
   expect(states(topic, data('0'))).toEqual(['idle']);
   expect(states(`${topic}Threshold`, item('active', '1'))).toEqual([]);
-});
-
-it('takes a crossed line with the class of what crossed it for a moment', () => {
-  const data = item('ObjectId', '2166734') + item('ClassTypes', 'Human');
-  expect(states('tns1:RuleEngine/LineDetector/Crossed', data)).toEqual(['pulse']);
 });
 
 it('reads no topic that is longer than any known one, and takes no time for one of slashes', () => {
@@ -160,6 +146,7 @@ it.each([
   ['tns1:RuleEngine/MyRuleDetector/Package', 'State', 'motion', 'package'],
   ['tns1:RuleEngine/TPSmartEventDetector/TPSmartEvent', 'IsVehicle', 'motion', 'vehicle'],
   ['tns1:RuleEngine/TPSmartEventDetector/TPSmartEvent', 'IsPet', 'motion', 'dog_cat'],
+  // Tapo C250 (home-assistant/core#127991) and C325WB.
   ['tns1:RuleEngine/LineCrossDetector/LineCross', 'IsLineCross', 'motion', 'line_crossing'],
   ['tns1:RuleEngine/IntrusionDetector/Intrusion', 'IsIntrusion', 'motion', 'intrusion'],
   ['tns1:RuleEngine/LoiteringDetector/ObjectIsLoitering', 'State', 'motion', 'loitering'],

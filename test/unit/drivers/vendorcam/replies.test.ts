@@ -49,6 +49,7 @@ describe('an error code', () => {
     [-506, 'Login has been locked', 'credentials', /account is locked/u],
     [-507, 'Login reach max', 'sessions_full', /takes no more logins/u],
     [-1234, 'odd', 'unknown', /error -1234 \(odd\)/u],
+    [7, 'odd', 'unknown', /error 7 \(odd\)/u],
   ] as const)('%s (%s) is of kind %s and reports what to do', (code, detail, kind, sentence) => {
     for (const fault of [faultOf(code, detail), faultOf(code, detail === 'odd' ? detail : '')]) {
       expect(fault.kind).toBe(kind);
@@ -234,32 +235,6 @@ it('an urgent request does not wait for a poll once the driver stops', async () 
 });
 
 describe('Error codes of the cameras', () => {
-  it.each([
-    [-1, 'bad_request'],
-    [-5, 'sessions_full'],
-    [-6, 'session'],
-    [-7, 'credentials'],
-    [-8, 'passing'],
-    [-9, 'unsupported'],
-    [-16, 'too_large'],
-    [-21, 'session'],
-    [-26, 'forbidden'],
-    [-27, 'credentials'],
-    [-99, 'channel_offline'],
-    [-105, 'sessions_full'],
-    [-500, 'sessions_full'],
-    [-501, 'credentials'],
-    [-502, 'credentials'],
-    [-503, 'credentials'],
-    [-505, 'passing'],
-    [-506, 'credentials'],
-    [-507, 'sessions_full'],
-    [-508, 'unknown'],
-    [7, 'unknown'],
-  ] as const)('takes %i as %s', (code, kind) => {
-    expect(faultOf(code, '')).toMatchObject({ code, kind, detail: '' });
-  });
-
   it.each([
     ['Privacy mode', 'privacy', texts.privacy_mode],
     ['user is locked', 'credentials', texts.account_locked],

@@ -6,10 +6,10 @@ import { DeviceRejected } from '../../../../src/platform/errors.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 
 function start(configured?: string) {
-  const facts: { fingerprint?: string } = {};
+  const facts: { fingerprint?: string | undefined } = {};
   const log = recordingLog();
-  const change = async ({ fingerprint }: { readonly fingerprint: string }): Promise<void> => {
-    facts.fingerprint = fingerprint;
+  const change = async (next: typeof facts): Promise<void> => {
+    Object.assign(facts, next);
   };
   const memory = { facts, change };
   return { facts, log, check: certificateCheck({ configured, memory, address: '10.0.0.7:443', log }) };
