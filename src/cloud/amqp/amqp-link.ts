@@ -2,21 +2,16 @@
  * The service on a queue of RabbitMQ (AMQP 0-9-1), beside MQTT: kits publish by MQTT, and the replicas consume one quorum queue, which three
  * nodes hold. A message is acknowledged after the commit. Reconnects without limit, to the next address each time.
  */
-import type { PartnerChange } from '../../contract/partners.ts';
-import type { CloudAck } from '../../contract/tasks.ts';
-import type { WhepRequest } from '../../contract/whep.ts';
-import { downTopic } from '../../contract/topics.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { retryPauses, service_retry, stable_after_ms } from '../../mqtt/reconnect.ts';
 import { OutcomeUnknown } from '../../mqtt/session.ts';
 import { aborted, sleep, within } from '../../platform/time.ts';
-import { cancelOrder, type CloudLink, taskOrder, viewerOrder } from '../broker/cloud-link.ts';
+import { CloudLink, type Order } from '../broker/cloud-link.ts';
 import { payload_bytes_max } from '../read-message.ts';
 import { Receiver, type ReceiverParts } from '../ingest/receiver.ts';
 import type { ServiceLog } from '../service-log.ts';
-import type { TaskOrder } from '../stored/stored.ts';
 import { texts } from '../texts.ts';
-import { type AmqpDelivery, type AmqpMessage, type AmqpOptions, AmqpSession } from './session.ts';
+import { type AmqpDelivery, type AmqpOptions, AmqpSession } from './session.ts';
 
 const confirm_ms = 10_000;
 /** Wait before a message that cannot be stored is returned to the queue. */
@@ -31,24 +26,25 @@ export interface AmqpLinkParts extends ReceiverParts {
   readonly random?: (() => number) | undefined;
 }
 
-export class AmqpLink implements CloudLink {
+export class AmqpLink extends CloudLink {
   /** A message to a kit has at most 100 ranges, as with each broker that reports no limit: the plugin speaks MQTT 3.1.1 to it. */
-  readonly reports_refusals = false;
+  override readonly reports_refusals = false;
   readonly #parts: AmqpLinkParts;
   readonly #receiver: Receiver;
   #session: AmqpSession | undefined;
   #isDownLogged = false;
 
   constructor(parts: AmqpLinkParts) {
+    super();
     this.#parts = parts;
     this.#receiver = new Receiver(parts);
   }
 
-  get isUp(): boolean {
+  override get isUp(): boolean {
     return this.#session !== undefined;
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  override async run(signal: AbortSignal): Promise<void> {
     const { amqp, random = Math.random } = this.#parts;
     let pauses = retryPauses(service_retry, random);
     for (let attempt = 0; !signal.aborted; attempt += 1) {
@@ -75,47 +71,8 @@ export class AmqpLink implements CloudLink {
     }
   }
 
-  /** As over MQTT: resolves also when the outcome is unknown, rejects when the task certainly did not reach a kit. */
-  async dispatch(order: TaskOrder): Promise<void> {
-    try {
-      if (!(await this.#publish(taskOrder(order)))) throw new Error(texts.kit_not_connected);
-    } catch (error) {
-      if (!(error instanceof OutcomeUnknown)) throw error;
-    }
-  }
-
-  async sendViewer(kit_id: string, request: WhepRequest): Promise<void> {
-    if (!(await this.#publish(viewerOrder(kit_id, request)))) throw new Error(texts.kit_not_connected);
-  }
-
-  async cancel(kit_id: string, task_id: string): Promise<void> {
-    await this.#publish(cancelOrder(kit_id, task_id));
-  }
-
-  async sendPartner(kit_id: string, asset_id: string, change: PartnerChange): Promise<void> {
-    await this.#publish({
-      topic: downTopic(kit_id, { kind: 'partner', asset_id }),
-      payload: JSON.stringify(change),
-    });
-  }
-
-  readonly sendFile: CloudLink['sendFile'] = async (kit_id, file_id, answer) => {
-    await this.#publish({
-      topic: downTopic(kit_id, { kind: 'file', file_id }),
-      payload: JSON.stringify(answer),
-    });
-  };
-
-  /** The plugin retains what comes by MQTT only: a kit that was away sends its messages again, which causes the next one. */
-  async acknowledge(kit_id: string, ack: CloudAck): Promise<void> {
-    await this.#publish({ topic: downTopic(kit_id, { kind: 'ack' }), payload: JSON.stringify(ack) });
-  }
-
-  async requestSync(kit_id: string): Promise<void> {
-    await this.#publish({ topic: downTopic(kit_id, { kind: 'sync' }), payload: '{}' });
-  }
-
-  async #publish(message: AmqpMessage): Promise<boolean> {
+  /** The plugin retains what comes by MQTT only: a kit that was away sends its messages again, which causes the next acknowledgement. */
+  protected override async publish(message: Order): Promise<boolean> {
     if (!this.#session) throw new Error(texts.service_not_connected);
     const isRouted = await within(confirm_ms, this.#session.publish(message));
     if (isRouted === undefined) throw new OutcomeUnknown(texts.broker_silent);

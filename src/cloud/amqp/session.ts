@@ -2,6 +2,7 @@
 import { type ChannelModel, type ConfirmChannel, type ConsumeMessage, connect } from 'amqplib';
 import { messageOf } from '../../platform/errors.ts';
 import { OutcomeUnknown } from '../../mqtt/session.ts';
+import type { Order } from '../broker/cloud-link.ts';
 import { payload_bytes_max } from '../read-message.ts';
 import { texts } from '../texts.ts';
 
@@ -45,13 +46,6 @@ export interface AmqpHandlers {
   readonly onTooLarge: (message: { readonly topic: string; readonly bytes: number }) => void;
   /** The broker accepts no messages for lack of memory or disk; undefined: it does again. */
   readonly onBlocked: (reason: string | undefined) => void;
-}
-
-export interface AmqpMessage {
-  readonly topic: string;
-  readonly payload: string;
-  /** After it the broker discards the message. */
-  readonly expiry_s?: number | undefined;
 }
 
 export class AmqpSession {
@@ -115,7 +109,7 @@ export class AmqpSession {
    * Resolves when the broker has it in all queues that take it; with false when no queue does: the kit never connected, or its session
    * expired. Rejects with `OutcomeUnknown` when that is not known.
    */
-  async publish({ topic, payload, expiry_s }: AmqpMessage): Promise<boolean> {
+  async publish({ topic, payload, expiry_s }: Order): Promise<boolean> {
     this.#messages += 1;
     const messageId = String(this.#messages);
     const confirmed = Promise.withResolvers<undefined>();

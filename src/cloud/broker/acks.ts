@@ -1,6 +1,6 @@
 /** Acknowledges stored messages to each kit, at most once a second per epoch (`contract/README.md`, `down/ack`). */
 import { ack_ranges_max, type CloudAck } from '../../contract/tasks.ts';
-import { every } from '../../platform/time.ts';
+import { every, everyInTurn } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { joinRanges, type Range } from '../stored/received/ranges.ts';
 import type { Committed } from '../stored/stored.ts';
@@ -34,14 +34,13 @@ export class Acks {
   /** By kit and epoch: stored ranges that are not acknowledged yet. */
   #due = new Map<string, Map<number, readonly Range[]>>();
   readonly #newest = new Map<string, number>();
-  #isSending = false;
   /** Ranges of one message: fewer once the broker refused a larger one (Maximum Packet Size of MQTT 5). */
   #ranges_fit = ack_ranges_max;
   #isRefusalLogged = false;
 
   constructor(parts: AckParts) {
     this.#parts = parts;
-    every(send_every_ms, parts.signal, () => void this.#sendDue());
+    everyInTurn(send_every_ms, parts.signal, async () => this.#sendDue());
     every(refresh_ms, parts.signal, () => {
       this.#newest.clear();
       this.#ranges_fit = ack_ranges_max;
@@ -62,8 +61,6 @@ export class Acks {
   }
 
   async #sendDue(): Promise<void> {
-    if (this.#isSending) return;
-    this.#isSending = true;
     const due = this.#due;
     this.#due = new Map();
     const sent: Promise<void>[] = [];
@@ -77,7 +74,6 @@ export class Acks {
       }
     }
     await Promise.all(sent);
-    this.#isSending = false;
   }
 
   /** Sends it, or the halves of what the broker finds too large. Never rejects. */

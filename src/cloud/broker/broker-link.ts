@@ -1,22 +1,18 @@
 /** The broker connection of the service, reconnecting without limit: receives what kits publish, sends tasks, acks and sync requests. */
-import type { PartnerChange } from '../../contract/partners.ts';
-import type { CloudAck } from '../../contract/tasks.ts';
-import type { WhepRequest } from '../../contract/whep.ts';
-import { downTopic, retainedFilters, upFilter } from '../../contract/topics.ts';
+import { retainedFilters, upFilter } from '../../contract/topics.ts';
 import { messageOf } from '../../platform/errors.ts';
 import type { BrokerOptions, ProtocolVersion } from '../../mqtt/broker.ts';
 import { codeInWords, reasonOf } from '../../mqtt/codes.ts';
 import { keepConnected, ProtocolChoice, service_retry } from '../../mqtt/reconnect.ts';
 import { wayTo } from '../../mqtt/proxy.ts';
-import { openSession, type Outgoing, OutcomeUnknown, type Session } from '../../mqtt/session.ts';
+import { openSession, OutcomeUnknown, type Session } from '../../mqtt/session.ts';
 import type { OpenTransport } from '../../mqtt/socket.ts';
 import { Semaphore } from '../../platform/semaphore.ts';
 import { aborted, within } from '../../platform/time.ts';
 import { payload_bytes_max } from '../read-message.ts';
 import { Receiver, type ReceiverParts } from '../ingest/receiver.ts';
 import type { ServiceLog } from '../service-log.ts';
-import type { TaskOrder } from '../stored/stored.ts';
-import { cancelOrder, type CloudLink, MessageRefused, taskOrder, viewerOrder } from './cloud-link.ts';
+import { CloudLink, MessageRefused, type Order } from './cloud-link.ts';
 import type { ShareCheck } from './share-check.ts';
 import { texts } from '../texts.ts';
 
@@ -52,7 +48,7 @@ export interface BrokerLinkParts extends ReceiverParts {
   readonly random?: (() => number) | undefined;
 }
 
-export class BrokerLink implements CloudLink {
+export class BrokerLink extends CloudLink {
   readonly #parts: BrokerLinkParts;
   readonly #receiver: Receiver;
   #session: Session | undefined;
@@ -61,21 +57,22 @@ export class BrokerLink implements CloudLink {
   #isDownLogged = false;
 
   constructor(parts: BrokerLinkParts) {
+    super();
     this.#parts = parts;
     this.#receiver = new Receiver(parts);
   }
 
-  get isUp(): boolean {
+  override get isUp(): boolean {
     return this.#session !== undefined;
   }
 
   /** Whether the broker announces its limits and reports which message it refused: MQTT 3.1.1 has no means to. */
-  get reports_refusals(): boolean {
+  override get reports_refusals(): boolean {
     return this.#session?.protocol === '5';
   }
 
   /** Runs until `signal` aborts and the connection is closed. */
-  async run(signal: AbortSignal): Promise<void> {
+  override async run(signal: AbortSignal): Promise<void> {
     const { broker, random = Math.random } = this.#parts;
     const now = (): number => performance.now();
     const protocol = new ProtocolChoice(broker.protocol, now);
@@ -97,60 +94,15 @@ export class BrokerLink implements CloudLink {
     );
   }
 
-  /**
-   * Resolves when the broker has accepted the task, and also when the outcome is unknown: the kit reports it if it got it.
-   * Rejects when the task certainly did not reach a kit. It is never sent a second time.
-   */
-  async dispatch(order: TaskOrder): Promise<void> {
-    try {
-      const code = await this.#publish({ ...taskOrder(order), retain: false });
-      if (code === no_subscriber) throw new Error(texts.kit_not_connected);
-    } catch (error) {
-      if (!(error instanceof OutcomeUnknown)) throw error;
-    }
-  }
-
-  async sendViewer(kit_id: string, request: WhepRequest): Promise<void> {
-    const code = await this.#publish({ ...viewerOrder(kit_id, request), retain: false });
-    if (code === no_subscriber) throw new Error(texts.kit_not_connected);
-  }
-
-  async cancel(kit_id: string, task_id: string): Promise<void> {
-    await this.#publish({ ...cancelOrder(kit_id, task_id), retain: false });
-  }
-
-  /** Sends what this side has of a partner asset. */
-  async sendPartner(kit_id: string, asset_id: string, change: PartnerChange): Promise<void> {
-    const topic = downTopic(kit_id, { kind: 'partner', asset_id });
-    await this.#publish({ topic, payload: JSON.stringify(change), retain: false });
-  }
-
-  readonly sendFile: CloudLink['sendFile'] = async (kit_id, file_id, answer) => {
-    const topic = downTopic(kit_id, { kind: 'file', file_id });
-    await this.#publish({ topic, payload: JSON.stringify(answer), retain: false });
-  };
-
-  /** Rejects with `MessageRefused`, also when it is larger than the broker accepts. */
-  async acknowledge(kit_id: string, ack: CloudAck, retain: boolean): Promise<void> {
-    const payload = JSON.stringify(ack);
-    await this.#publish({ topic: downTopic(kit_id, { kind: 'ack' }), payload, retain });
-  }
-
-  /** Asks the kit to publish everything retained, and its telemetry, again. */
-  async requestSync(kit_id: string): Promise<void> {
-    await this.#publish({ topic: downTopic(kit_id, { kind: 'sync' }), payload: '{}', retain: false });
-  }
-
-  /** Resolves with the reason code. Rejects with `MessageRefused`, when it was not sent in time, and with `OutcomeUnknown` when no PUBACK comes. */
-  async #publish(message: Outgoing): Promise<number> {
+  protected override async publish(order: Order): Promise<boolean> {
     const session = this.#session;
     if (!session) throw new Error(texts.service_not_connected);
     const leave = await this.#room.take();
-    const answered = session.publishAndWait(message).finally(leave);
+    const answered = session.publishAndWait({ retain: false, ...order }).finally(leave);
     const puback = await within(puback_ms, answered);
     if (!puback) throw new OutcomeUnknown(texts.broker_silent);
     if (puback.code >= 0x80) throw new MessageRefused(puback.code, puback.reason);
-    return puback.code;
+    return puback.code !== no_subscriber;
   }
 
   async #open(protocol: ProtocolVersion, signal: AbortSignal): Promise<Session> {

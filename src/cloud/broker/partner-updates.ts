@@ -1,6 +1,6 @@
 /** Sends partner assets and their fixes, which clients pushed here, to kits whose own service keeps them too. */
 import type { PartnerChange } from '../../contract/partners.ts';
-import { every } from '../../platform/time.ts';
+import { everyInTurn } from '../../platform/time.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { texts } from '../texts.ts';
 import type { PartnerState } from '../stored/stored.ts';
@@ -28,11 +28,10 @@ export class PartnerUpdates {
   readonly #parts: PartnerUpdateParts;
   /** When each kit is due, on the monotonic clock. */
   readonly #due = new Map<string, number>();
-  #isSending = false;
 
   constructor(parts: PartnerUpdateParts) {
     this.#parts = parts;
-    every(tick_ms, parts.signal, () => void this.#sendDue());
+    everyInTurn(tick_ms, parts.signal, async () => this.#sendDue());
   }
 
   /** Something of these kits changed here, or they have connected. */
@@ -43,8 +42,6 @@ export class PartnerUpdates {
   }
 
   async #sendDue(): Promise<void> {
-    if (this.#isSending) return;
-    this.#isSending = true;
     const now_ms = performance.now();
     for (const [kit_id, at_ms] of this.#due) {
       if (at_ms > now_ms || this.#parts.signal.aborted) continue;
@@ -52,7 +49,6 @@ export class PartnerUpdates {
       const isOpen = await this.#sendTo(kit_id).catch(() => true);
       if (isOpen && !this.#due.has(kit_id)) this.#due.set(kit_id, now_ms + again_ms);
     }
-    this.#isSending = false;
   }
 
   /** Returns whether the kit has to answer still. An offline kit is served at its next birth. */

@@ -2,7 +2,7 @@
  * Requests a full publication (`down/sync`) from kits that are new to this database, and from kits that send messages
  * without a known online presence, as with a broker that delivers no retained messages to a new subscriber.
  */
-import { every } from '../../platform/time.ts';
+import { everyInTurn } from '../../platform/time.ts';
 import type { Committed } from '../stored/stored.ts';
 
 const tick_ms = 1_000;
@@ -34,11 +34,10 @@ export class SyncRequests {
   readonly #parts: SyncParts;
   readonly #asked = new Map<string, Asked>();
   readonly #wanted = new Set<string>();
-  #isAsking = false;
 
   constructor(parts: SyncParts) {
     this.#parts = parts;
-    every(tick_ms, parts.signal, () => void this.#ask());
+    everyInTurn(tick_ms, parts.signal, async () => this.#ask());
   }
 
   note({ new_kits, without_presence }: Pick<Committed, 'new_kits' | 'without_presence'>): void {
@@ -69,8 +68,6 @@ export class SyncRequests {
   }
 
   async #ask(): Promise<void> {
-    if (this.#isAsking) return;
-    this.#isAsking = true;
     const now_ms = performance.now();
     let left = requests_max;
     for (const kit_id of this.#wanted) {
@@ -80,7 +77,6 @@ export class SyncRequests {
       left -= 1;
       await this.#askKit(kit_id, asked, now_ms);
     }
-    this.#isAsking = false;
   }
 
   /** A request that could not be sent is retried after the next message of the kit. */
