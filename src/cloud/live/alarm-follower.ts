@@ -2,22 +2,16 @@
 import { type AlarmResource, lasting_states } from '../api/alarm-resources.ts';
 import { alarmResource } from '../api/views.ts';
 import { summaries_at_once as alarms_at_once } from '../api/frames.ts';
-import type { InTurn } from '../../platform/semaphore.ts';
 import type { Changes } from '../changes.ts';
 import { maySee, type Principal } from '../principal.ts';
 import type { StoredAlarm } from '../stored/stored.ts';
 import type { Store } from '../store/sql-store.ts';
-import { pending_max } from './kit-follower.ts';
+import { type Following, pending_max } from './kit-follower.ts';
 
-export interface AlarmFollowerParts {
+export interface AlarmFollowerParts extends Following {
   readonly principal: Principal;
   readonly store: Pick<Store, 'alarms'>;
   readonly changes: Changes;
-  /** Waits for the turn of the key before a part of the list is read. */
-  readonly inTurn: InTurn;
-  /** Called when something is due. */
-  readonly wake: () => void;
-  readonly signal: AbortSignal;
 }
 
 interface AlarmsFrame {

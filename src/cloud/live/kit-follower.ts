@@ -14,22 +14,24 @@ const turn_ms_min = 250;
 /** Changed things that wait for a slow reader; beyond it a new snapshot replaces them. */
 export const pending_max = 4_096;
 
-/** Ids of the subscribed assets; `*`: all. */
-export type WantedAssets = ReadonlySet<string> | '*';
-
-export interface KitFollowerParts {
-  readonly kit_id: string;
-  readonly wanted: WantedAssets;
-  readonly store: Store;
-  readonly changes: Changes;
-  /** Limits what all followers hold together. */
-  readonly waiting: Waiting;
-  /** Waits for the turn of the key before a snapshot is read. */
+/** What a follower needs of its socket. */
+export interface Following {
+  /** Waits for the turn of the key before a snapshot or a part of a list is read. */
   readonly inTurn: InTurn;
   /** Called when something is due. */
   readonly wake: () => void;
   /** Ends the subscription. */
   readonly signal: AbortSignal;
+}
+
+export interface KitFollowerParts extends Following {
+  readonly kit_id: string;
+  /** Ids of the subscribed assets; `*`: all. */
+  readonly wanted: ReadonlySet<string> | '*';
+  readonly store: Store;
+  readonly changes: Changes;
+  /** Limits what all followers hold together. */
+  readonly waiting: Waiting;
 }
 
 export class KitFollower {

@@ -3,26 +3,21 @@ import { maySee, type Principal } from '../principal.ts';
 import { type FleetServerFrame, summaries_at_once } from '../api/frames.ts';
 import type { KitResource } from '../api/resources.ts';
 import type { ListedKit } from '../kit-list.ts';
-import type { InTurn } from '../../platform/semaphore.ts';
+import type { Service } from '../service.ts';
 import { every } from '../../platform/time.ts';
 import type { Change } from '../stored/stored.ts';
 import type { Changes } from '../changes.ts';
+import type { Following } from './kit-follower.ts';
 
 export type SummaryFrame = Omit<Extract<FleetServerFrame, { type: 'summaries' }>, 'seq' | 'time'>;
 
 /** Kits of the first list that are read at once: of a slow reader, the service holds no more summaries, and the ids of the others. */
 export const read_at_once = 500;
 
-export interface SummaryFollowerParts {
+export interface SummaryFollowerParts extends Following {
   readonly principal: Principal;
   readonly shared: SharedSummaries;
-  readonly idsOf: (principal: Principal) => Promise<readonly string[]>;
-  readonly list: (principal: Principal, kit_ids: readonly string[]) => Promise<readonly ListedKit[]>;
-  /** Waits for the turn of the key before the first list is read. */
-  readonly inTurn: InTurn;
-  /** Called when something is due. */
-  readonly wake: () => void;
-  readonly signal: AbortSignal;
+  readonly service: Pick<Service, 'kitIds' | 'listed'>;
 }
 
 export class SummaryFollower {
@@ -72,21 +67,21 @@ export class SummaryFollower {
   }
 
   async #readMore(): Promise<void> {
-    const { idsOf, principal, signal } = this.#parts;
+    const { service, principal, signal } = this.#parts;
     if (!this.#unread) {
       this.#changed.clear();
       // The subscription may have ended.
-      this.#unread = signal.aborted ? [] : [...(await idsOf(principal))];
+      this.#unread = signal.aborted ? [] : [...(await service.kitIds(principal))];
     }
     const some = this.#unread.splice(0, read_at_once);
     if (some.length > 0) this.#unsent = this.#noted(await this.#listed(some));
   }
 
   async #listed(kit_ids: readonly string[]): Promise<readonly ListedKit[]> {
-    const { list, principal, shared } = this.#parts;
+    const { service, principal, shared } = this.#parts;
     const listed = await shared.of(kit_ids);
     // Only the key names a kit that is not stored.
-    return listed.length === kit_ids.length ? listed : list(principal, kit_ids);
+    return listed.length === kit_ids.length ? listed : service.listed(principal, kit_ids);
   }
 
   #noted(listed: readonly ListedKit[]): KitResource[] {

@@ -15,55 +15,17 @@ import type { Meter } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { ServiceLog } from '../service-log.ts';
 import { SharedSummaries, SummaryFollower } from './summaries.ts';
-import { KitFollower, Waiting, type WantedAssets } from './kit-follower.ts';
+import { KitFollower, Waiting } from './kit-follower.ts';
 import { texts } from '../texts.ts';
 import type { Store } from '../store/sql-store.ts';
 import { clientFrame, fleetClientFrame } from '../api/frames.ts';
-import type { ListedKit } from '../kit-list.ts';
 import { AlarmFollower } from './alarm-follower.ts';
 import { type SessionParts, SocketSession } from './socket-session.ts';
 
 interface LiveParts extends SessionParts {
-  readonly kit_id: string;
-  /** Whether the kit is one of the holder of a key. */
-  readonly isKnown: (principal: Principal) => Promise<boolean>;
-  readonly store: Store;
-  readonly changes: Changes;
-  /** Of all sockets. */
-  readonly waiting: Waiting;
-  /** Of the whole answers. */
-  readonly turns: KeyedSemaphore;
-}
-
-/** Serves the socket until it is closed, by either side. */
-function serveSocket(socket: WebSocket, parts: LiveParts): void {
-  const { turns } = parts;
-  let follower: KitFollower | undefined;
-  let subscription = new AbortController();
-  const follow = (wanted: WantedAssets): void => {
-    subscription.abort();
-    subscription = new AbortController();
-    const signal = AbortSignal.any([subscription.signal, session.closed]);
-    const inTurn: InTurn = async (work) => turns.run(session.principal?.key_id ?? '', work);
-    follower = new KitFollower({ ...parts, wanted, signal, inTurn, wake: () => void session.pump() });
-  };
-  const session = new SocketSession(socket, parts, {
-    read: (frame) => {
-      const { data } = clientFrame.safeParse(frame);
-      if (data?.type !== 'subscribe') return data;
-      const wanted = data.assets === '*' ? data.assets : new Set(data.assets);
-      return { type: 'subscribe', apply: () => follow(wanted) };
-    },
-    isOpenTo: parts.isKnown,
-    isDue: () => follower?.isDue === true,
-    writeNext: async () => {
-      for (const frame of (await follower?.next()) ?? []) session.send(frame);
-    },
-  });
-  session.start();
-}
-
-interface FleetParts extends SessionParts {
+  /** Undefined: many, which each subscription names. */
+  readonly kit_id: string | undefined;
+  readonly service: Service;
   readonly store: Store;
   readonly changes: Changes;
   readonly shared: SharedSummaries;
@@ -71,98 +33,88 @@ interface FleetParts extends SessionParts {
   readonly waiting: Waiting;
   /** Of the whole answers. */
   readonly turns: KeyedSemaphore;
-  readonly idsOf: (principal: Principal) => Promise<readonly string[]>;
-  readonly list: (principal: Principal, kit_ids: readonly string[]) => Promise<readonly ListedKit[]>;
   /** Kits of one subscription. */
   readonly kits_max: number;
 }
 
 type Subscription = Extract<z.output<typeof fleetClientFrame>, { type: 'subscribe' }>;
 
-/** Serves the socket until it is closed, by either side. */
-function serveFleetSocket(socket: WebSocket, parts: FleetParts): void {
-  new FleetSocket(socket, parts).start();
-}
-
-class FleetSocket {
-  readonly #parts: FleetParts;
+/** The socket of one kit, or of many: the first is one whose subscriptions name its kit, and whose frames do not. */
+class LiveSocket {
+  readonly #parts: LiveParts;
   readonly #session: SocketSession;
   #subscription = new AbortController();
   #summaries: SummaryFollower | undefined;
   #alarms: AlarmFollower | undefined;
-  #kits: ReadonlyMap<string, KitFollower> = new Map();
-  /** The kit whose turn is next: each gets one frame in turn, so that a busy one delays no other. */
-  #turn = 0;
+  /** The one whose turn is next comes first: each gets one frame in turn, so that a busy one delays no other. */
+  #kits: readonly KitFollower[] = [];
 
-  constructor(socket: WebSocket, parts: FleetParts) {
+  /** Serves the socket until it is closed, by either side. */
+  constructor(socket: WebSocket, parts: LiveParts) {
     this.#parts = parts;
     this.#session = new SocketSession(socket, parts, {
-      read: (frame) => {
-        const { data } = fleetClientFrame.safeParse(frame);
-        return data?.type === 'subscribe' ? { type: 'subscribe', apply: () => this.#subscribe(data) } : data;
-      },
-      isOpenTo: async () => true,
-      isDue: () =>
-        this.#summaries?.isDue === true ||
-        this.#alarms?.isDue === true ||
-        [...this.#kits.values()].some(({ isDue }) => isDue),
+      read: (frame) => this.#read(frame),
+      isOpenTo: async (principal) => this.#isOpenTo(principal),
+      isDue: () => [this.#alarms, this.#summaries, ...this.#kits].some((each) => each?.isDue),
       writeNext: async () => this.#writeNext(),
     });
+    this.#session.start();
   }
 
-  start(): void {
-    this.#session.start();
+  #read(frame: unknown) {
+    const { kit_id } = this.#parts;
+    const { data } = (kit_id === undefined ? fleetClientFrame : clientFrame).safeParse(frame);
+    if (data?.type !== 'subscribe') return data;
+    const wanted = { summaries: false, alarms: false, kits: kit_id === undefined ? [] : [kit_id], ...data };
+    return { type: data.type, apply: () => this.#subscribe(wanted) };
+  }
+
+  async #isOpenTo(principal: Principal): Promise<boolean> {
+    const { kit_id, service } = this.#parts;
+    if (kit_id === undefined) return true;
+    return service.requireKit(principal, kit_id).then(
+      () => true,
+      () => false,
+    );
   }
 
   #subscribe({ summaries, alarms, kits, assets }: Subscription): void {
     const { principal, closed } = this.#session;
     if (!principal) return;
     const ids = [...new Set(kits)];
-    const { store, changes, waiting, shared, idsOf, list, kits_max, turns } = this.#parts;
+    const { kits_max, turns } = this.#parts;
     if (ids.length > kits_max || !ids.every((kit_id) => maySee(principal, kit_id))) {
       this.#session.forbid(ids.length > kits_max ? `at most ${kits_max} kits` : 'kit not found');
       return;
     }
     this.#subscription.abort();
     this.#subscription = new AbortController();
-    const signal = AbortSignal.any([this.#subscription.signal, closed]);
-    const wake = (): void => void this.#session.pump();
-    const inTurn: InTurn = async (work) => turns.run(principal.key_id, work);
-    const wanted = assets === '*' ? assets : new Set(assets);
-    this.#kits = new Map(
-      ids.map((kit_id) => [
-        kit_id,
-        new KitFollower({ kit_id, wanted, store, changes, waiting, inTurn, wake, signal }),
-      ]),
-    );
-    this.#summaries = summaries
-      ? new SummaryFollower({ principal, shared, idsOf, list, inTurn, wake, signal })
-      : undefined;
-    this.#alarms = alarms
-      ? new AlarmFollower({ principal, store, changes, inTurn, wake, signal })
-      : undefined;
+    const parts = {
+      ...this.#parts,
+      principal,
+      wanted: assets === '*' ? assets : new Set(assets),
+      inTurn: (async (work) => turns.run(principal.key_id, work)) satisfies InTurn,
+      wake: () => void this.#session.pump(),
+      signal: AbortSignal.any([this.#subscription.signal, closed]),
+    };
+    this.#kits = ids.map((kit_id) => new KitFollower({ ...parts, kit_id }));
+    this.#summaries = summaries ? new SummaryFollower(parts) : undefined;
+    this.#alarms = alarms ? new AlarmFollower(parts) : undefined;
   }
 
   /** Alarms go first, then summaries, which are one frame a second at most. */
   async #writeNext(): Promise<void> {
-    if (this.#alarms?.isDue) {
-      this.#session.send(await this.#alarms.next());
+    const list = [this.#alarms, this.#summaries].find((each) => each?.isDue);
+    if (list) {
+      this.#session.send(await list.next());
       return;
     }
-    const summaries = this.#summaries;
-    if (summaries?.isDue) {
-      this.#session.send(await summaries.next());
-      return;
-    }
-    const entries = [...this.#kits];
-    for (let step = 0; step < entries.length; step += 1) {
-      const [kit_id, follower] = entries[(this.#turn + step) % entries.length] ?? [];
-      if (!kit_id || !follower?.isDue) continue;
-      this.#turn = (this.#turn + step + 1) % entries.length;
-      const frames = await follower.next();
-      for (const frame of frames) this.#session.send({ ...frame, kit_id });
-      return;
-    }
+    const at = this.#kits.findIndex(({ isDue }) => isDue);
+    const follower = this.#kits[at];
+    if (!follower) return;
+    this.#kits = [...this.#kits.slice(at + 1), ...this.#kits.slice(0, at + 1)];
+    const name = this.#parts.kit_id === undefined && { kit_id: follower.kit_id };
+    for (const frame of await follower.next()) this.#session.send({ ...frame, ...name });
   }
 }
 
@@ -234,14 +186,18 @@ function newStrangers(gate: Gate): (asker: Asker) => string {
 /** Serves sockets on this server until the signal aborts. */
 export function acceptSockets(server: Server, parts: UpgradeParts): void {
   const { gate, service, socket_limits, sockets_max = sockets_max_default } = parts;
-  const { sockets_per_key, kits_per_socket } = socket_limits;
   const sockets = newSocketServer();
-  const places = new KeyedSemaphore(sockets_per_key);
+  const places = new KeyedSemaphore(socket_limits.sockets_per_key);
   const strangerAt = newStrangers(gate);
   /** Those whose key is yet to come, the oldest first. They give way: hosts without a key would keep all places. */
   const unknown = new Set<WebSocket>();
-  const shared = new SharedSummaries(parts.changes, async (kit_ids) => service.summaries(kit_ids));
-  const common = { ...parts, turns: new KeyedSemaphore(answers_at_once), waiting: new Waiting(parts.log) };
+  const common = {
+    ...parts,
+    kits_max: socket_limits.kits_per_socket,
+    shared: new SharedSummaries(parts.changes, async (kit_ids) => service.summaries(kit_ids)),
+    turns: new KeyedSemaphore(answers_at_once),
+    waiting: new Waiting(parts.log),
+  };
   const handshake = async (request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> => {
     const asker = askerOf(gate, request);
     const { kit_id, principal } = await admit(gate, request.url ?? '', asker);
@@ -276,18 +232,7 @@ export function acceptSockets(server: Server, parts: UpgradeParts): void {
       };
       if (!principal) unknown.add(socket);
       socket.on('close', () => unknown.delete(socket));
-      const known = { ...common, principal, asker, onKnown };
-      const isKnown = async (holding: Principal): Promise<boolean> =>
-        service.requireKit(holding, kit_id ?? '').then(
-          () => true,
-          () => false,
-        );
-      if (kit_id !== undefined) serveSocket(socket, { ...known, kit_id, isKnown });
-      else {
-        const list = service.listed.bind(service);
-        const idsOf = service.kitIds.bind(service);
-        serveFleetSocket(socket, { ...known, shared, idsOf, list, kits_max: kits_per_socket });
-      }
+      void new LiveSocket(socket, { ...common, kit_id, principal, asker, onKnown });
     });
   };
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {

@@ -20,8 +20,7 @@ it('The first list is read as far as its reader has come, and is sent whole', as
   const follower = new SummaryFollower({
     principal: { key_id: 'k', user_id: 'u', label: 'k', scopes: ['read'], kits: '*' },
     shared: new SharedSummaries(new Changes(), kits),
-    idsOf: async () => ids,
-    list: async (_, kit_ids) => kits(kit_ids),
+    service: { kitIds: async () => ids, listed: async (_, kit_ids = []) => kits(kit_ids) },
     inTurn: async (work) => work(),
     wake: () => undefined,
     signal: end.signal,
