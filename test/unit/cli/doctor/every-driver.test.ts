@@ -32,7 +32,7 @@ import { eventually } from '../../../support/eventually.ts';
 import { hubLab } from '../../../support/kit/hub-lab.ts';
 import { peerMissing } from '../../../support/peers.ts';
 import { freePort } from '../../../support/ports.ts';
-import { withDirectory } from '../../../support/temporary.ts';
+import { makeDirectory } from '../../../support/temporary.ts';
 import { statusOf } from '../../kit/local/fake-daemon.ts';
 
 interface Place {
@@ -314,28 +314,27 @@ it('covers every driver', () => {
 describe.each(manners)('a device that is: %s', (manner) => {
   const applying = rows.filter(({ said }) => said[manner] !== undefined);
 
-  it.concurrent.for(applying)('is named by doctor and status: $title', async (row, { skip }) => {
-    skip(row.driver === modem && peerMissing('dbus-daemon'), 'dbus-daemon is not installed');
-    await withDirectory(async (dir) => {
+  it.concurrent.for(applying)(
+    'is named by doctor and status: $title',
+    async (row, { skip, onTestFinished }) => {
+      skip(row.driver === modem && peerMissing('dbus-daemon'), 'dbus-daemon is not installed');
+      const dir = await makeDirectory();
       const [fault, remedy, isOpen] = row.said[manner] ?? [/^$/u, /^$/u];
       const peer = await peerOf(row, manner, dir);
-      try {
-        const { finding, fact, text } = await shown(row, peer.place, dir);
-        const [answer, own_remedy = answer] = halves(String(fact?.reason));
-        expect(finding?.finding).toMatch(fault);
-        expect(finding?.finding).toContain(answer);
-        expect(finding?.remedy).toMatch(remedy);
-        expect(text).toContain(answer);
-        expect(text).toContain(own_remedy);
-        expect(fact?.next_try_at === null).toBe(isOpen === true);
-        expect(/; next attempt at (?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d$/u.test(String(finding?.remedy))).toBe(
-          isOpen !== true,
-        );
-      } finally {
-        await peer.stop();
-      }
-    });
-  });
+      onTestFinished(async () => peer.stop());
+      const { finding, fact, text } = await shown(row, peer.place, dir);
+      const [answer, own_remedy = answer] = halves(String(fact?.reason));
+      expect(finding?.finding).toMatch(fault);
+      expect(finding?.finding).toContain(answer);
+      expect(finding?.remedy).toMatch(remedy);
+      expect(text).toContain(answer);
+      expect(text).toContain(own_remedy);
+      expect(fact?.next_try_at === null).toBe(isOpen === true);
+      expect(/; next attempt at (?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d$/u.test(String(finding?.remedy))).toBe(
+        isOpen !== true,
+      );
+    },
+  );
 });
 
 async function peerOf({ refusing }: Row, manner: Manner, dir: string): Promise<Peer> {
