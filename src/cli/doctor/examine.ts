@@ -18,6 +18,7 @@ import { parseSource, readSource } from '../../kit/config/source.ts';
 import { ConfigInvalid, hasCode, messageOf, systemReason } from '../../platform/errors.ts';
 import { DaemonUnavailable, localClient, type LocalClient } from '../../kit/local/client.ts';
 import { isAnswered } from '../../kit/local/server.ts';
+import { Semaphore } from '../../platform/semaphore.ts';
 import { within } from '../../platform/time.ts';
 import { checkProfile } from './broker-profile.ts';
 import { checkBrokerSession, useOfKit } from './broker-session.ts';
@@ -145,15 +146,9 @@ function listenersOf({ metrics, service }: Config, { listeners }: Touchpoints): 
 
 /** A few hosts at a time, since gateways and cameras have few resources. */
 async function checkHosts(hosts: readonly Host[], over: AbortSignal): Promise<readonly Finding[]> {
-  const waiting = hosts.slice(0, hosts_max);
-  const findings: Finding[] = [];
-  const work = async (): Promise<void> => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      findings.push(await checkHost(next, over));
-    }
-  };
-  await Promise.all(Array.from({ length: hosts_at_once }, work));
-  return findings;
+  const turns = new Semaphore(hosts_at_once);
+  const looks = hosts.slice(0, hosts_max).map(async (host) => turns.run(async () => checkHost(host, over)));
+  return Promise.all(looks);
 }
 
 async function checkHost({ driver, name, host, port }: Host, over: AbortSignal): Promise<Finding> {

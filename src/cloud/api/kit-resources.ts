@@ -4,15 +4,7 @@
  */
 import { z } from '@hono/zod-openapi';
 import { latitude, longitude } from '../../contract/assets.ts';
-import {
-  type Client,
-  type Gateway,
-  type Link,
-  linkStatus,
-  linkType,
-  type Location,
-  type Speedtest,
-} from '../../contract/kit.ts';
+import { type Link, linkStatus, linkType } from '../../contract/kit.ts';
 
 const percent = z.number().min(0).max(100);
 const rate = z.number().nonnegative().optional().describe('bits per second');
@@ -97,12 +89,9 @@ export type LocationResource = z.output<typeof locationResource>;
 export type WanResource = z.output<typeof wanResource>;
 export type LinkResource = z.output<typeof linkResource>;
 
-export function locationOf(location: Location): LocationResource {
-  return locationResource.parse(known(location));
-}
-
-export function gatewayOf(gateway: Gateway): z.output<typeof gatewayResource> {
-  return gatewayResource.parse(known(gateway));
+/** A part of a kit as clients read it. */
+export function partOf<S extends z.ZodType>(resource: S, part: object): z.output<S> {
+  return resource.parse(known(part));
 }
 
 export function wanOf({ usage, ...rest }: Link): WanResource {
@@ -112,14 +101,6 @@ export function wanOf({ usage, ...rest }: Link): WanResource {
 /** A link that is read alone always has its usage; its fields are null while they are not known. */
 export function linkOf({ usage, ...rest }: WanResource): LinkResource {
   return { ...rest, usage: usage ?? usageOf({}) };
-}
-
-export function clientOf(client: Client): z.output<typeof clientResource> {
-  return clientResource.parse(known(client));
-}
-
-export function speedtestOf(speedtest: Speedtest): z.output<typeof speedtestResource> {
-  return speedtestResource.parse(known(speedtest));
 }
 
 function usageOf(usage: NonNullable<Link['usage']>): z.output<typeof usageResource> {

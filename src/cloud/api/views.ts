@@ -4,11 +4,12 @@ import type { CommandDefinition } from '../../contract/assets.ts';
 import { type Location, kitTelemetry, linkType } from '../../contract/kit.ts';
 import type { AlarmResource, AlarmState } from './alarm-resources.ts';
 import {
-  clientOf,
-  gatewayOf,
-  locationOf,
+  clientResource,
+  gatewayResource,
+  locationResource,
   type LocationResource,
-  speedtestOf,
+  partOf,
+  speedtestResource,
   wanOf,
   type WanResource,
 } from './kit-resources.ts';
@@ -135,10 +136,10 @@ function telemetryOf(kit: Reported, now_ms: number): Telemetry {
     wans: (wans ?? []).map(wanOf),
     battery: battery ?? null,
     battery_charging: battery_charging ?? null,
-    clients: (clients ?? []).map(clientOf),
-    ...(gateway && { gateway: gatewayOf(gateway) }),
-    ...(speedtest && { speedtest: speedtestOf(speedtest) }),
-    ...(location && { location: locationOf(aged(location, kit, now_ms)) }),
+    clients: (clients ?? []).map((client) => partOf(clientResource, client)),
+    ...(gateway && { gateway: partOf(gatewayResource, gateway) }),
+    ...(speedtest && { speedtest: partOf(speedtestResource, speedtest) }),
+    ...(location && { location: partOf(locationResource, aged(location, kit, now_ms)) }),
   };
 }
 

@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { messageOf } from '../../../platform/errors.ts';
 import { cleanText } from '../../../platform/foreign-text.ts';
 import { limitConnections } from '../../../platform/limit-connections.ts';
-import { every } from '../../../platform/time.ts';
+import { everyInTurn } from '../../../platform/time.ts';
 import { KeyedTokenBuckets } from '../../../platform/token-bucket.ts';
 import { networkOf } from '../../access/proxies.ts';
 import type { ServiceLog } from '../../service-log.ts';
@@ -110,7 +110,6 @@ function followFiles(
 ): void {
   let current = first.value;
   let logged: ReadonlySet<string> = new Set(first.warnings);
-  let isReloading = false;
   const logNew = (sentences: readonly string[], sentence: string): void => {
     for (const reason of sentences) if (!logged.has(reason)) log.warn({ reason }, sentence);
     logged = new Set(sentences);
@@ -130,13 +129,7 @@ function followFiles(
       logNew([messageOf(error)], texts.log_certificate_rejected);
     }
   };
-  every(tls.reload_every_ms ?? reload_every_ms, signal, () => {
-    if (isReloading) return;
-    isReloading = true;
-    void reload().finally(() => {
-      isReloading = false;
-    });
-  });
+  everyInTurn(tls.reload_every_ms ?? reload_every_ms, signal, reload);
 }
 
 function isSame(one: TlsTexts, other: TlsTexts): boolean {
