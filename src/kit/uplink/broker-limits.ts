@@ -17,7 +17,14 @@ import { type SegmentLook, type Segments, segments } from '../../platform/linux/
 import { descriptorOf } from '../../platform/linux/unsent-bytes.ts';
 import { every } from '../../platform/time.ts';
 
-const code = { packet_too_large: 0x95, retain_not_supported: 0x9a, qos_not_supported: 0x9b } as const;
+const code = {
+  not_authorized: 0x87,
+  packet_too_large: 0x95,
+  retain_not_supported: 0x9a,
+  qos_not_supported: 0x9b,
+} as const;
+/** Access rules may be about retained messages alone. A quota, or a broker that is busy, is not about them. */
+const retained_refusals: ReadonlySet<number> = new Set([code.not_authorized, code.retain_not_supported]);
 
 /** Connections in a row that ended before the retained will or birth was answered; the next one has neither. */
 const ends_until_trial = 2;
@@ -62,8 +69,8 @@ export class BrokerLimits {
     this.#unanswered = 'as_is';
     if (this.#is_trial && session.retains) {
       session.retains = false;
-      const { code: plain_code } = await session.publishAndWait(birth);
-      if (plain_code >= 0x80) return plain_code;
+      // Refused or not: it is answered.
+      await session.publishAndWait(birth);
       this.#unanswered = 'retained_after_plain';
       session.retains = true;
     }
@@ -107,7 +114,7 @@ export class BrokerLimits {
       this.#refusesRetained = undefined;
       this.#retains = true;
       this.#problems.clear('retain');
-    } else if (answer || !session.ended_by_us) this.refusedRetained();
+    } else if (answer ? retained_refusals.has(answer.code) : !session.ended_by_us) this.refusedRetained();
     return isTaken;
   }
 

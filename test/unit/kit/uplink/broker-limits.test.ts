@@ -7,6 +7,7 @@ function lab() {
   return { problems, limits: new BrokerLimits(problems) };
 }
 
+const quota_exceeded = 0x97;
 const whole = { retains: true, qos_max: 2, announces_no_room: false, packet_bytes_max: 1_000_000 } as const;
 
 describe('The limits of a broker', () => {
@@ -52,6 +53,33 @@ describe('The limits of a broker', () => {
       limits.accepted(session);
       return { limits, problems, session };
     }
+
+    it('say nothing of a broker that answers both with its quota: it takes retained messages', async () => {
+      const { limits } = lab();
+      const session = { ...whole, publishAndWait: ended };
+      for (let n = 0; n < 2; n += 1) {
+        limits.begin();
+        await limits.publishBirth(session, message).catch(() => limits.ended());
+      }
+      limits.begin();
+      const trial = { ...session, publishAndWait: async () => ({ code: quota_exceeded, reason: '' }) };
+      expect(await limits.publishBirth(trial, message)).toBe(quota_exceeded);
+      expect(trial.retains).toBe(true);
+      expect([limits.isUnsure, limits.retains]).toEqual([false, false]);
+      limits.begin();
+      expect(limits.retains).toBe(true);
+    });
+
+    it('are not shown by a quota that is exceeded', async () => {
+      const { limits, session } = await unsure();
+      const held = {
+        ...session,
+        publishAndWait: async () => ({ code: quota_exceeded, reason: '' }),
+        ended_by_us: false,
+      };
+      expect(await limits.tryRetained(held, message)).toBe(false);
+      expect([limits.isUnsure, held.retains]).toEqual([true, false]);
+    });
 
     it('claim nothing of the broker until a connection has held', async () => {
       const { limits, problems, session } = await unsure();
