@@ -43,15 +43,16 @@ export class DiskState {
     return this.#health.state === 'failing';
   }
 
-  /** A commit was answered. */
-  answered({ health, salvage }: Done): void {
+  /** While the disk refuses commits, only a commit shows that it takes anything. */
+  answered({ health, salvage }: Done, to: 'commit' | 'look'): void {
+    if (salvage) this.#moved(salvage);
+    if (to === 'look' && this.isFailing) return;
     const { state, detail } = health;
     if (state !== this.#health.state) {
       if (state === 'ok') this.#log.info({}, texts.disk_recovered);
       else this.#log.warn({ reason: detail }, texts.disk_full);
     }
     this.#health = health;
-    if (salvage) this.#moved(salvage);
   }
 
   /** A request was refused, or is not answered. */
@@ -102,8 +103,8 @@ interface LookOptions {
  */
 export function lookAtFile({ client, disk, seen, failed }: LookOptions, signal: AbortSignal): void {
   keepLooking(file_look_every_ms, signal, failed, async () => {
-    const done = disk.isFailing ? undefined : await client.look();
-    if (done && !disk.isFailing) seen(done);
+    // An answer counts even if the disk has refused a commit meanwhile: it tells once what left the file.
+    if (!disk.isFailing) seen(await client.look());
   });
 }
 

@@ -139,7 +139,7 @@ export class Outbox implements Appender, Journal {
       stalls: options.stalls,
       commit: async (work) => client.commit(work),
       began: (lives) => this.dispatch.commitBegan(lives),
-      written: (lives, done) => this.#written(lives, done),
+      written: (lives, done) => this.#answered(lives, done, 'commit'),
       failed: (lives, error, event) => this.#diskFailed(error, lives, event),
     });
     this.#committer = committer;
@@ -180,7 +180,7 @@ export class Outbox implements Appender, Journal {
     this.quarantine = new Quarantine(client, ledger, () => this.dispatch.touchAll());
     this.#memory = new MemoryLimit({ ledger, committer, disk, dispatch: this.dispatch });
     const { signal } = this.#end;
-    const seen = (done: Done): void => this.#written([], done);
+    const seen = (done: Done): void => this.#answered([], done, 'look');
     this.#oldest = new Oldest({ client, failed }, signal);
     lookAtFile({ client, disk, seen, failed }, signal);
     every(sweep_ms, signal, () => this.#sweep());
@@ -321,9 +321,9 @@ export class Outbox implements Appender, Journal {
     return this.#numbering.position(live);
   }
 
-  #written(lives: readonly Live[], done: Done): void {
+  #answered(lives: readonly Live[], done: Done, to: 'commit' | 'look'): void {
     this.#ledger.committed(done, lives.length);
-    this.#disk.answered(done);
+    this.#disk.answered(done, to);
     if (done.found) this.#openedLate(done.found);
     this.dispatch.written(lives);
     for (const live of lives) if (live.from_disk_only) this.onAccepted(live.row);
