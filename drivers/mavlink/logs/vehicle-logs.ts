@@ -11,7 +11,7 @@ import { StateFile, stateFileName } from '../../../src/toolkit/device/state-file
 import { z } from 'zod';
 import { sleep } from '../../../src/platform/time.ts';
 import type { MavlinkOptions } from '../options.ts';
-import type { Addressee, Commanded, FlightLogs, LogEntry } from '../vehicles/addressee.ts';
+import type { Addressee, FlightLogs, LogEntry, LoggingVehicle } from '../vehicles/addressee.ts';
 import { endReading, listLogs, readLog } from './log-messages.ts';
 import { texts } from './texts.ts';
 import { crc32 } from 'node:zlib';
@@ -21,7 +21,7 @@ import {
   type FtpAnswer,
   FtpExchange,
   type FtpRequest,
-  readFile,
+  readVehicleFile,
 } from '../reports/vehicle-file.ts';
 
 const folders = { ardupilot: ['/APM/LOGS'], px4: ['/fs/microsd/log'], other: [] } as const;
@@ -92,7 +92,7 @@ async function readByFtp(
 ): Promise<boolean> {
   const exchange = new FtpExchange({ sequence: first_sequence });
   await file.truncate(0);
-  const end = await readFile(
+  const end = await readVehicleFile(
     async (request) => ask(to, exchange, request, signal),
     path,
     async (data) => {
@@ -152,14 +152,6 @@ async function ask(
 
 function encoded(path: string): Uint8Array {
   return new TextEncoder().encode(path);
-}
-
-/** A vehicle whose logs are transferred. */
-export interface LoggingVehicle extends Pick<Commanded, 'address'> {
-  readonly asset_key: string;
-  readonly name: () => string;
-  /** Aborts when it is removed, and when the driver stops. */
-  readonly signal: AbortSignal;
 }
 
 interface VehicleLogsParts extends LoggingVehicle {

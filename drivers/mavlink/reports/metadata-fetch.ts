@@ -1,7 +1,7 @@
 /** Gets the metadata of events from a PX4: the general file that COMPONENT_METADATA names, then the file of events, once for a firmware. */
 import type { Messages } from '../wire/messages.ts';
 import { unpackXz } from '../wire/xz.ts';
-import { ftp_end_of_file, FtpExchange, readFile } from './vehicle-file.ts';
+import { ftp_end_of_file, FtpExchange, readVehicleFile } from './vehicle-file.ts';
 import { z } from 'zod';
 import { messageOf } from '../../../src/platform/errors.ts';
 import type { VehicleEvent } from './px4-events.ts';
@@ -97,7 +97,7 @@ async function jsonOf(exchange: FtpExchange, uri: string): Promise<unknown> {
   if (found === undefined) throw new RangeError(`the vehicle does not serve ${uri}`);
   const path = found.startsWith('/') ? found : `/${found}`;
   const parts: number[] = [];
-  const end = await readFile(
+  const end = await readVehicleFile(
     async (request) => exchange.ask(request),
     path,
     (data) => {

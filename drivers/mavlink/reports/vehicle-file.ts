@@ -100,7 +100,7 @@ type Ask = (request: FtpRequest) => Promise<FtpAnswer | undefined>;
  * Reads a file part by part, as long as `take` returns true, and closes it. Resolves with the error that ended it, which is
  * `ftp_end_of_file` when all was read; `stopped` by `take`; undefined: the vehicle did not answer.
  */
-export async function readFile(
+export async function readVehicleFile(
   ask: Ask,
   path: string,
   take: (data: Uint8Array) => boolean | Promise<boolean>,

@@ -28,6 +28,14 @@ export interface LogEntry {
   readonly time_utc: number;
 }
 
+/** A vehicle whose logs are transferred. */
+export interface LoggingVehicle extends Pick<Commanded, 'address'> {
+  readonly asset_key: string;
+  readonly name: () => string;
+  /** Aborts when it is removed, and when the driver stops. */
+  readonly signal: AbortSignal;
+}
+
 /** Transfers the flight logs of a vehicle to the kit. */
 export interface FlightLogs {
   /** What is being transferred, for people; undefined: nothing. */

@@ -25,7 +25,7 @@ import type { Outgoing } from '../links/outgoing.ts';
 import { OwnHeartbeats, Burst } from '../reports/own-heartbeats.ts';
 import { type StatusText, StatusTexts } from '../reports/status-text.ts';
 import type { MavlinkOptions } from '../options.ts';
-import type { Rivals } from './conflicts.ts';
+import type { Rivals } from './rivals.ts';
 import { sendRequest, Streams } from './streams.ts';
 import { UnansweredCopies } from '../reports/unanswered.ts';
 import type { Vehicle } from './vehicle.ts';

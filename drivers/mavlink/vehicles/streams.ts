@@ -2,7 +2,6 @@
 import type { MavlinkOptions } from '../options.ts';
 import type { Autopilot } from '../reports/kind.ts';
 import { blank, type Messages } from '../wire/messages.ts';
-import type { Contact } from './contact.ts';
 
 type StreamRates = MavlinkOptions['streams'];
 
@@ -408,8 +407,13 @@ function presentUntil_ms({ received_ms, asks, wanted: { interval_ms, once } }: W
   return received_ms + Math.max(absent_min_ms, absent_intervals * interval_ms);
 }
 
+interface Asked {
+  readonly target: { readonly target_system: number; readonly target_component: number };
+  send<K extends keyof Messages>(name: K, fields: Messages[K]): boolean;
+}
+
 /** Sends a request to an autopilot. */
-export function sendRequest(request: StreamRequest, asked: Pick<Contact, 'send' | 'target'>): void {
+export function sendRequest(request: StreamRequest, asked: Asked): void {
   const { target } = asked;
   if (request.command === 'data_streams') {
     for (const [req_stream_id, rate] of legacy_streams) {

@@ -1,7 +1,8 @@
 /** Assigns frames to vehicles, their parts and their radios by sender; identifies vehicles. */
 import { logRefused } from '../../../src/toolkit/driver/refused-addresses.ts';
 import { silenceSince } from '../../../src/platform/stalls.ts';
-import { Rivals, SharedIdLog, sharedIds } from './conflicts.ts';
+import { SharedIdLog, sharedIds } from './conflicts.ts';
+import { Rivals } from './rivals.ts';
 import { assetKeyOf, Contact, type ContactHost, sourceOf } from './contact.ts';
 import { Contacts, type Route, routeOf } from './contacts.ts';
 import type { Frame } from '../wire/frame.ts';

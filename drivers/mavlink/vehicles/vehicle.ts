@@ -14,7 +14,6 @@ import { type Situation, situationOf } from './situation.ts';
 import { texts } from './texts.ts';
 import { vehicleAsset } from './identity.ts';
 import { kindOfType } from './mission-kinds.ts';
-import type { LoggingVehicle } from '../logs/vehicle-logs.ts';
 import type { CommandName, MavlinkOptions, VehicleOptions } from '../options.ts';
 import { changes_rate } from './newcomers.ts';
 import { TokenBucket } from '../../../src/platform/token-bucket.ts';
@@ -25,7 +24,14 @@ import { eventLevel, type VehicleEvent } from '../reports/px4-events.ts';
 import type { StatusText } from '../reports/status-text.ts';
 import { type HardwareId, isSameHardware } from '../reports/hardware.ts';
 import { StoredMissions } from './stored-missions.ts';
-import { type Addressee, isHeard, Changes, type Commanded, type FlightLogs } from './addressee.ts';
+import {
+  type Addressee,
+  isHeard,
+  Changes,
+  type Commanded,
+  type FlightLogs,
+  type LoggingVehicle,
+} from './addressee.ts';
 
 /** What all vehicles of a driver share. */
 export interface VehicleHost {

@@ -9,7 +9,6 @@ import { lowBatterySection } from './low-battery.ts';
 import { telemetrySection } from './telemetry.ts';
 
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'fatal']);
-export type LogLevel = z.output<typeof logLevel>;
 
 const path = z.string().min(1);
 const kbps = z.number().nonnegative().max(1_000_000);

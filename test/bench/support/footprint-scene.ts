@@ -43,9 +43,11 @@ export async function withScene<T>(dir: string, fn: (scene: Scene) => Promise<T>
       const subscriber = await startSubscriber({ socket });
       try {
         const cameras = startInside(kit.prefix, peers, 'cameras', [cameras_each]);
-        const [ports] = await once(cameras, 'message', { signal: AbortSignal.timeout(cameras_within_ms) });
+        const told: unknown[] = await once(cameras, 'message', {
+          signal: AbortSignal.timeout(cameras_within_ms),
+        });
         startInside(kit.prefix, peers, 'mavlink-sender', [mavlink_port, drones]);
-        const drivers = await driversOf(dir, portsTold.parse(ports));
+        const drivers = await driversOf(dir, portsTold.parse(told[0]));
         return await fn({ prefix: kit.prefix, broker_url: broker.url, drivers, subscriber });
       } finally {
         for (const peer of peers) await end(peer);

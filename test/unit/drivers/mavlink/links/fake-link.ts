@@ -61,7 +61,7 @@ export function vehicleOver(contacts: readonly Contact[]) {
     conflict: () => undefined,
   };
   return {
-    receive(message: Decoded, over = contact): void {
+    receive: (message: Decoded, over = contact): void => {
       over.receive(message, performance.now());
       changes.notify();
     },

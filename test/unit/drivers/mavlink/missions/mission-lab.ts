@@ -74,5 +74,5 @@ export function planFile(
     geoFence: { version: 2, circles: [], polygons: [] },
     rallyPoints: { version: 2, points: [] },
     ...parts,
-  } as JsonObject;
+  };
 }
