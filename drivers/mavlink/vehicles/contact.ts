@@ -28,7 +28,6 @@ import type { MavlinkOptions } from '../options.ts';
 import type { Rivals } from './rivals.ts';
 import { sendRequest, Streams } from './streams.ts';
 import { UnansweredCopies } from '../reports/unanswered.ts';
-import type { Vehicle } from './vehicle.ts';
 
 const usual_component = 1;
 
@@ -44,6 +43,15 @@ interface ContactParts {
   readonly now_ms: number;
   /** What is known of the heartbeats under its ids from before a silence; undefined: nothing. */
   readonly heartbeats?: OwnHeartbeats | undefined;
+}
+
+/** What a contact knows of the vehicle that it receives. */
+interface Received {
+  readonly asset_key: string;
+  readonly contacts: Set<Contact>;
+  readonly active: Contact;
+  readonly hasHosts: boolean;
+  readonly namesake: string | undefined;
 }
 
 /** What the autopilots of a driver share, and who is told what they report. */
@@ -124,7 +132,7 @@ export class Contact {
   /** The key of its asset, provisional until the hardware id is known. */
   asset_key: string;
   /** The vehicle that it receives, once that is known. */
-  vehicle: Vehicle | undefined;
+  vehicle: Received | undefined;
   /** When it was given to its vehicle. */
   identified_ms = Number.NEGATIVE_INFINITY;
   /** Whether it is taken for the vehicle that was received here before a silence, and has not confirmed that. */

@@ -3,8 +3,7 @@ import type { AssetDescription } from '../../../src/toolkit/driver/driver.ts';
 import type { Contact } from './contact.ts';
 import { assetTypeOf, kindOf, modelOf } from '../reports/kind.ts';
 import type { MavlinkOptions } from '../options.ts';
-import { isSameHardware } from '../reports/hardware.ts';
-import type { Vehicle } from './vehicle.ts';
+import { type HardwareId, isSameHardware } from '../reports/hardware.ts';
 import type { Messages } from '../wire/messages.ts';
 import { notOffered } from '../../../src/toolkit/driver/health.ts';
 import { texts } from './texts.ts';
@@ -29,10 +28,16 @@ const release_names: ReadonlyMap<number, string> = new Map([
 
 const provisional_prefix = 'mavlink:system-';
 
+interface Known {
+  readonly hardware_id: HardwareId | undefined;
+  readonly hardware_key: string;
+  readonly isConfigured: boolean;
+}
+
 /** Returns the key of the vehicle that has this hardware, whichever of its numbers the key is made of. */
 export function hardwareKeyOf(
   { hardware, asset_key }: Contact,
-  vehicles: readonly Vehicle[],
+  vehicles: readonly Known[],
   configured: MavlinkOptions['vehicles'],
 ): string {
   const known = vehicles.find(({ hardware_id }) => isSameHardware(hardware_id, hardware.id) === true);

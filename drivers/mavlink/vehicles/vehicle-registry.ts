@@ -215,10 +215,14 @@ export class VehicleRegistry implements ContactHost {
     contact.speaks(frame.version, now_ms);
     if (!contact.receive(message, now_ms)) return;
     if (message.name === 'AUTOPILOT_VERSION') this.#identify(contact, now_ms);
-    const { vehicle } = contact;
+    const vehicle = this.#vehicleOf(contact);
     vehicle?.receive(message, contact, now_ms);
     if (vehicle?.active === contact)
       this.#components.ofAutopilot(message, { vehicle, sysid: frame.sysid, compid: frame.compid, now_ms });
+  }
+
+  #vehicleOf({ vehicle }: Contact): Vehicle | undefined {
+    return vehicle && this.#vehicles.get(vehicle.asset_key);
   }
 
   #newcomer(message: Decoded, from: From): void {
@@ -260,12 +264,12 @@ export class VehicleRegistry implements ContactHost {
 
   text(by: Contact, text: StatusText, now_ms: number): void {
     this.#log.text(subjectOf(by), text);
-    by.vehicle?.receiveText(text, by, now_ms);
+    this.#vehicleOf(by)?.receiveText(text, by, now_ms);
   }
 
   event(by: Contact, event: VehicleEvent, now_ms: number): void {
     this.#log.event(subjectOf(by), event, by.metadata?.textOf(event));
-    by.vehicle?.receiveEvent(event, by, now_ms);
+    this.#vehicleOf(by)?.receiveEvent(event, by, now_ms);
   }
 
   metadataFault({ asset_key }: Contact, reason: string): void {
@@ -281,7 +285,7 @@ export class VehicleRegistry implements ContactHost {
 
   /** Confirms, or ends, what was presumed of a contact when it says which hardware it is. */
   #confirm(contact: Contact, now_ms: number): void {
-    const { vehicle } = contact;
+    const vehicle = this.#vehicleOf(contact);
     if (!contact.isPresumed || !vehicle) return;
     const { id } = contact.hardware;
     const isSame =
@@ -298,7 +302,7 @@ export class VehicleRegistry implements ContactHost {
   /** Assigns the contact to its vehicle when the vehicle is identified. */
   #identify(contact: Contact, now_ms: number): void {
     this.#confirm(contact, now_ms);
-    const known = contact.vehicle;
+    const known = this.#vehicleOf(contact);
     assumeIdentity(contact, this.vehicles);
     if (!this.#isIdentifiable(contact, now_ms)) return;
     this.#settle(contact, known);
@@ -440,7 +444,7 @@ export class VehicleRegistry implements ContactHost {
 
   #vehicleBehind(link: Link, peer: string, sysid: number): Vehicle | undefined {
     for (const contact of this.#contacts.at(link, peer)) {
-      const vehicle = contact.sysid === sysid ? contact.vehicle : undefined;
+      const vehicle = contact.sysid === sysid ? this.#vehicleOf(contact) : undefined;
       if (vehicle && (contact === vehicle.active || !vehicle.isForeign(contact))) return vehicle;
     }
     return undefined;

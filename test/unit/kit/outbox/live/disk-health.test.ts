@@ -35,8 +35,9 @@ it('a look that is answered after the disk refused a commit is counted, and does
   const answer = Promise.withResolvers<Done>();
   const seen: Done[] = [];
   const stop = new AbortController();
-  const options = { client: { look: async () => answer.promise, inspect: vi.fn() }, disk, failed: vi.fn() };
-  lookAtFile({ ...options, seen: (each) => seen.push(each) }, stop.signal);
+  const failed = (error: unknown): void => expect.fail(String(error));
+  const client = { look: async () => answer.promise, inspect: async () => expect.fail('not asked for') };
+  lookAtFile({ client, disk, failed, seen: (each) => seen.push(each) }, stop.signal);
   await vi.advanceTimersByTimeAsync(1_000);
   disk.refused(new StorageUnavailable('disk I/O error'));
   answer.resolve(done);
