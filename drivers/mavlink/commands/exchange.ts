@@ -51,6 +51,7 @@ export const report_reserve_ms = 200;
 export const time_min_ms = 1_000;
 /** A mode that shows this long after an earlier command may be its effect, and no choice of a pilot. */
 const own_change_ms = 5_000;
+
 /** The time of a task that may pass before its command is sent. */
 export function spare_ms({ remaining_ms }: Pick<CommandContext, 'remaining_ms'>): number {
   return Math.max(0, remaining_ms() - time_min_ms - report_reserve_ms);

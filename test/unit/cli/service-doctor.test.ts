@@ -158,70 +158,82 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'openssl', 'tar'))(
     });
   });
 
-  test('a service that cannot reach its broker, its certificate, secrets, keys and webhooks are looked at', async () => {
-    await withScene(broker, async ({ config, dir, write, start }) => {
-      const { expired } = await makeCertificates(dir, 'unused');
-      await write({ broker: { url: `mqtt://127.0.0.1:${await freePort()}`, username: 'cloud' } });
-      const stop = await start();
-      expect(await complaints(config)).toContainEqual(
-        expect.stringMatching(/^fail service: .*is not ready: the service is not connected to the broker$/u),
-      );
-      await stop();
-      const tables = new Sqlite(join(dir, 'service.db'));
-      const key = (label: string, expires_ms: number): unknown =>
-        tables.exec(`INSERT INTO api_keys (key_id, user_id, label, hash, scopes, kits, created_ms, expires_ms)
+  test(
+    'a service that cannot reach its broker, its certificate, secrets, keys and webhooks are looked at',
+    { tags: 'long' },
+    async () => {
+      await withScene(broker, async ({ config, dir, write, start }) => {
+        const { expired } = await makeCertificates(dir, 'unused');
+        await write({ broker: { url: `mqtt://127.0.0.1:${await freePort()}`, username: 'cloud' } });
+        const stop = await start();
+        expect(await complaints(config)).toContainEqual(
+          expect.stringMatching(
+            /^fail service: .*is not ready: the service is not connected to the broker$/u,
+          ),
+        );
+        await stop();
+        const tables = new Sqlite(join(dir, 'service.db'));
+        const key = (label: string, expires_ms: number): unknown =>
+          tables.exec(`INSERT INTO api_keys (key_id, user_id, label, hash, scopes, kits, created_ms, expires_ms)
           VALUES ('${label}', 'u', '${label}', 'h', '[]', '"*"', 0, ${expires_ms})`);
-      key('old', 1);
-      await run('chmod', '644', join(dir, 'password'));
-      expect((await complaints(config)).join('\n')).toContain(`warn keys: ${texts.no_valid_key}`);
-      await write({ tls: { cert_file: expired.cert, key_file: expired.key } });
-      expect((await complaints(config)).join('\n')).toContain('every user of this machine can access');
-      await run('chmod', '600', join(dir, 'password'));
-      key('new', Date.now() + 86_400_000);
-      const found = await complaints(config);
-      expect(found).toContainEqual(
-        expect.stringMatching(/^warn configuration: .*expired\.crt.* expired on/u),
-      );
-      expect(found).toContain(`warn keys: ${texts.keys_expired('old')}`);
-      await write();
-      tables.exec("DELETE FROM api_keys WHERE label = 'old'");
-      const row = (label: string, more: string): unknown =>
-        tables.exec(`INSERT INTO webhooks (webhook_id, label, url, types, kits, key_id, secrets, created_ms, dead, disabled_reason, last_fault)
+        key('old', 1);
+        await run('chmod', '644', join(dir, 'password'));
+        expect((await complaints(config)).join('\n')).toContain(`warn keys: ${texts.no_valid_key}`);
+        await write({ tls: { cert_file: expired.cert, key_file: expired.key } });
+        expect((await complaints(config)).join('\n')).toContain('every user of this machine can access');
+        await run('chmod', '600', join(dir, 'password'));
+        key('new', Date.now() + 86_400_000);
+        const found = await complaints(config);
+        expect(found).toContainEqual(
+          expect.stringMatching(/^warn configuration: .*expired\.crt.* expired on/u),
+        );
+        expect(found).toContain(`warn keys: ${texts.keys_expired('old')}`);
+        await write();
+        tables.exec("DELETE FROM api_keys WHERE label = 'old'");
+        const row = (label: string, more: string): unknown =>
+          tables.exec(`INSERT INTO webhooks (webhook_id, label, url, types, kits, key_id, secrets, created_ms, dead, disabled_reason, last_fault)
          VALUES ('${label}', '${label}', 'https://hooks.example.com/services/T00/B00/secretpath', '[]', '"*"', 'k',
            '[{"text":"whsec_c2VjcmV0LW9mLXdlYmhvb2s=","expires_ms":null}]', 0, ${more})`);
-      row('pager', "3, NULL, 'HTTP 500 at https://hooks.example.com/services/T00/B00/secretpath'");
-      row('chat', "0, 'gone', NULL");
-      expect((await complaints(config)).slice(1)).toEqual([
-        `warn keys: ${texts.keys_expire('new')}`,
-        `warn webhook chat: ${texts.webhook_disabled('gone')}`,
-        expect.stringMatching(/^warn webhook pager: 3 messages were given up: HTTP 500/u),
-      ]);
-      const out = join(dir, 'out');
-      await mkdir(out);
-      const bundle = join(dir, 'bundle.tar.gz');
-      expect(await typed('support-bundle', '-c', config, '-o', bundle)).toMatchObject({ code: 0, err: '' });
-      await run('tar', '-xzf', bundle, '-C', out, '--strip-components=1');
-      const names = await readdir(out);
-      expect(names).toEqual(
-        expect.arrayContaining(['config.json', 'doctor.txt', 'status.json', 'system.json', 'versions.json']),
-      );
-      const content = (await Promise.all(names.map(async (name) => readFile(join(out, name), 'utf8')))).join(
-        '\n',
-      );
-      expect(content).toContain('"label": "pager"');
-      for (const secret of [password, 'secretpath', 'c2VjcmV0LW9mLXdlYmhvb2s='])
-        expect(content).not.toContain(secret);
-      tables.pragma('user_version = 99');
-      tables.close();
-      expect(await complaints(config)).toContainEqual(
-        expect.stringMatching(/^fail database: the database was written by a later version \(99\)$/u),
-      );
-      await write({ database: '/proc/none/service.db' });
-      expect(await complaints(config)).toContainEqual(
-        expect.stringMatching(/^(?:fail|warn) disk write: cannot write/u),
-      );
-    });
-  });
+        row('pager', "3, NULL, 'HTTP 500 at https://hooks.example.com/services/T00/B00/secretpath'");
+        row('chat', "0, 'gone', NULL");
+        expect((await complaints(config)).slice(1)).toEqual([
+          `warn keys: ${texts.keys_expire('new')}`,
+          `warn webhook chat: ${texts.webhook_disabled('gone')}`,
+          expect.stringMatching(/^warn webhook pager: 3 messages were given up: HTTP 500/u),
+        ]);
+        const out = join(dir, 'out');
+        await mkdir(out);
+        const bundle = join(dir, 'bundle.tar.gz');
+        expect(await typed('support-bundle', '-c', config, '-o', bundle)).toMatchObject({ code: 0, err: '' });
+        await run('tar', '-xzf', bundle, '-C', out, '--strip-components=1');
+        const names = await readdir(out);
+        expect(names).toEqual(
+          expect.arrayContaining([
+            'config.json',
+            'doctor.txt',
+            'status.json',
+            'system.json',
+            'versions.json',
+          ]),
+        );
+        const content = (
+          await Promise.all(names.map(async (name) => readFile(join(out, name), 'utf8')))
+        ).join('\n');
+        expect(content).toContain('"label": "pager"');
+        for (const secret of [password, 'secretpath', 'c2VjcmV0LW9mLXdlYmhvb2s='])
+          expect(content).not.toContain(secret);
+        tables.pragma('user_version = 99');
+        tables.close();
+        expect(await complaints(config)).toContainEqual(
+          expect.stringMatching(/^fail database: the database was written by a later version \(99\)$/u),
+        );
+        await write({ database: '/proc/none/service.db' });
+        expect(await complaints(config)).toContainEqual(
+          expect.stringMatching(/^(?:fail|warn) disk write: cannot write/u),
+        );
+      });
+    },
+  );
 });
 
 describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'initdb', 'postgres'))('with PostgreSQL', () => {
@@ -238,46 +250,53 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd', 'initdb', 'postgres
     await postgres.stop();
   });
 
-  test('reach, login, tables, rights, replicas, replication and free connections are looked at', async () => {
-    await withScene(broker, async ({ config, dir, write, start }) => {
-      const database_password_file = join(dir, 'postgres');
-      await writeFile(database_password_file, postgres.password, { mode: 0o600 });
-      const use = { database: postgres.url, database_password_file, share: 'doctored' };
-      await write(use);
-      expect(await complaints(config)).toContainEqual(
-        expect.stringMatching(/^warn database: .*\(PostgreSQL \d+.*has no tables yet$/u),
-      );
-      await typed('service', 'key', 'add', 'ops', '--all-kits', '-c', config);
-      const stop = await start();
-      await eventually('ready', async () => (await complaints(config)).length === 0);
-      const server = z.object({
-        database: z.object({ schema_version: z.number(), server: z.object({ replicas: z.number() }) }),
+  test(
+    'reach, login, tables, rights, replicas, replication and free connections are looked at',
+    { tags: 'long' },
+    async () => {
+      await withScene(broker, async ({ config, dir, write, start }) => {
+        const database_password_file = join(dir, 'postgres');
+        await writeFile(database_password_file, postgres.password, { mode: 0o600 });
+        const use = { database: postgres.url, database_password_file, share: 'doctored' };
+        await write(use);
+        expect(await complaints(config)).toContainEqual(
+          expect.stringMatching(/^warn database: .*\(PostgreSQL \d+.*has no tables yet$/u),
+        );
+        await typed('service', 'key', 'add', 'ops', '--all-kits', '-c', config);
+        const stop = await start();
+        await eventually('ready', async () => (await complaints(config)).length === 0);
+        const server = z.object({
+          database: z.object({ schema_version: z.number(), server: z.object({ replicas: z.number() }) }),
+        });
+        await eventually('the other services are seen', async () => {
+          const { out } = await typed('service', 'status', '--json', '-c', config);
+          const { database } = server.parse(JSON.parse(out));
+          return database.schema_version === schema.version && database.server.replicas === 1;
+        });
+        await stop();
+        const sql = await openPostgres(
+          { url: postgres.url, password: postgres.password },
+          { prepares: false },
+        );
+        await sql.all(`CREATE ROLE weak LOGIN PASSWORD 'weak-passw0rd'`);
+        await sql.all('GRANT SELECT ON ALL TABLES IN SCHEMA public TO weak');
+        const weak_file = join(dir, 'weak');
+        await writeFile(weak_file, 'weak-passw0rd', { mode: 0o600 });
+        const weak = postgres.url.replace('//kit@', '//weak@');
+        await write({ ...use, database: weak, database_password_file: weak_file });
+        expect((await complaints(config)).join('\n')).toMatch(
+          /^fail database rights: no permission to read and write .*api_keys/mu,
+        );
+        await write({ ...use, database: weak });
+        expect(await complaints(config)).toContainEqual(
+          expect.stringMatching(/^fail database: .*password authentication failed/u),
+        );
+        await write({ ...use, database_replicated: true });
+        expect((await complaints(config)).join('\n')).toMatch(/^warn replication: /mu);
+        await sql.close();
+        await write({ ...use, database: `postgres://kit@127.0.0.1:${await freePort()}/postgres` });
+        expect((await complaints(config)).join('\n')).toMatch(/^fail database: /mu);
       });
-      await eventually('the other services are seen', async () => {
-        const { out } = await typed('service', 'status', '--json', '-c', config);
-        const { database } = server.parse(JSON.parse(out));
-        return database.schema_version === schema.version && database.server.replicas === 1;
-      });
-      await stop();
-      const sql = await openPostgres({ url: postgres.url, password: postgres.password }, { prepares: false });
-      await sql.all(`CREATE ROLE weak LOGIN PASSWORD 'weak-passw0rd'`);
-      await sql.all('GRANT SELECT ON ALL TABLES IN SCHEMA public TO weak');
-      const weak_file = join(dir, 'weak');
-      await writeFile(weak_file, 'weak-passw0rd', { mode: 0o600 });
-      const weak = postgres.url.replace('//kit@', '//weak@');
-      await write({ ...use, database: weak, database_password_file: weak_file });
-      expect((await complaints(config)).join('\n')).toMatch(
-        /^fail database rights: no permission to read and write .*api_keys/mu,
-      );
-      await write({ ...use, database: weak });
-      expect(await complaints(config)).toContainEqual(
-        expect.stringMatching(/^fail database: .*password authentication failed/u),
-      );
-      await write({ ...use, database_replicated: true });
-      expect((await complaints(config)).join('\n')).toMatch(/^warn replication: /mu);
-      await sql.close();
-      await write({ ...use, database: `postgres://kit@127.0.0.1:${await freePort()}/postgres` });
-      expect((await complaints(config)).join('\n')).toMatch(/^fail database: /mu);
-    });
-  });
+    },
+  );
 });

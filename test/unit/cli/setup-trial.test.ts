@@ -109,38 +109,42 @@ describe.skipIf(peerMissing('mosquitto', 'mosquitto_passwd'))('a broker that req
 describe.skipIf(peerMissing('mosquitto', 'openssl'))(
   'a broker with an authority of its own that requires a certificate',
   () => {
-    test('lets setup ask for both files, once it is known that they are needed', async () => {
-      const dir = await makeDirectory();
-      const { ca, server, client } = await makeCertificates(dir, kit_id);
-      // An old mbedTLS or TLS 1.2 names the missing certificate by other alerts than TLS 1.3 does.
-      for (const conf of [[], ['tls_version tlsv1.2']]) {
-        const broker = await startMosquitto({ tls: { ca, pair: server, client_ca: true }, conf });
-        try {
-          const asked: string[] = [];
-          const files: Readonly<Record<string, string>> = { CA: ca, client: client.cert, its: client.key };
-          const { code, file, stdout } = await typedTrying(dir, ['--force'], async (question) => {
-            asked.push(question);
-            const of_file = files[question.split(' ')[0] ?? ''];
-            if (question.startsWith('broker,')) return broker.url;
-            if (question.startsWith('kit id')) return kit_id;
-            return of_file ?? '';
-          });
-          expect(code).toBe(0);
-          expect(asked.slice(5)).toEqual([
-            `${texts.ask_ca}: `,
-            `${texts.ask_certificate('the broker')}: `,
-            `${texts.ask_key}: `,
-          ]);
-          expect(stdout).toContain(`ok    broker login: MQTT 5 as ${kit_id}`);
-          expect(await readFile(file, 'utf8')).toContain(
-            `ca_file: ${ca}\n  cert_file: ${client.cert}\n  key_file: ${client.key}\n`,
-          );
-          await rm(file);
-        } finally {
-          await broker.stop();
+    test(
+      'lets setup ask for both files, once it is known that they are needed',
+      { tags: 'long' },
+      async () => {
+        const dir = await makeDirectory();
+        const { ca, server, client } = await makeCertificates(dir, kit_id);
+        // An old mbedTLS or TLS 1.2 names the missing certificate by other alerts than TLS 1.3 does.
+        for (const conf of [[], ['tls_version tlsv1.2']]) {
+          const broker = await startMosquitto({ tls: { ca, pair: server, client_ca: true }, conf });
+          try {
+            const asked: string[] = [];
+            const files: Readonly<Record<string, string>> = { CA: ca, client: client.cert, its: client.key };
+            const { code, file, stdout } = await typedTrying(dir, ['--force'], async (question) => {
+              asked.push(question);
+              const of_file = files[question.split(' ')[0] ?? ''];
+              if (question.startsWith('broker,')) return broker.url;
+              if (question.startsWith('kit id')) return kit_id;
+              return of_file ?? '';
+            });
+            expect(code).toBe(0);
+            expect(asked.slice(5)).toEqual([
+              `${texts.ask_ca}: `,
+              `${texts.ask_certificate('the broker')}: `,
+              `${texts.ask_key}: `,
+            ]);
+            expect(stdout).toContain(`ok    broker login: MQTT 5 as ${kit_id}`);
+            expect(await readFile(file, 'utf8')).toContain(
+              `ca_file: ${ca}\n  cert_file: ${client.cert}\n  key_file: ${client.key}\n`,
+            );
+            await rm(file);
+          } finally {
+            await broker.stop();
+          }
         }
-      }
-    });
+      },
+    );
 
     test('has the flags named without questions, and the kit whose authority or certificate is missing is not written', async () => {
       const dir = await makeDirectory();
@@ -188,7 +192,7 @@ test('each answer can be corrected: < goes back to the question before', async (
 });
 
 describe.skipIf(peerMissing('mosquitto', 'openssl'))('a broker that requires a certificate', () => {
-  test('is shown the one of the kit, which the configuration names then', async () => {
+  test('is shown the one of the kit, which the configuration names then', { tags: 'long' }, async () => {
     const dir = await makeDirectory();
     const { ca, server, client } = await makeCertificates(dir, kit_id);
     const acl = 'pattern write k1/%u/up/#\npattern read k1/%u/down/#\n';
