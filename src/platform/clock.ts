@@ -47,7 +47,8 @@ const set_min_ms = 60_000;
 /** Counts as synced from the first evidence on, until a step puts that in doubt. */
 export function systemClock(options: ClockOptions): Clock {
   const { evidence, onStep, wall = () => Date.now(), mono = () => performance.now() } = options;
-  const boot_offset_ms = readUptime_ms() - mono();
+  // Whole, as the file has it: with a fraction, the sums of whole times would not be exact.
+  const boot_offset_ms = Math.round(readUptime_ms() - mono());
   const isSynced = watchEvidence(evidence);
   const read = () => ({ time_ms: wall(), mono_ms: boot_offset_ms + mono() });
   let offset_ms: number | undefined;

@@ -26,7 +26,7 @@ function keyStore({ database }: StoreContext) {
   return {
     async keys(): Promise<readonly ApiKey[]> {
       const rows = await sql(database)`SELECT api_keys.*, used_ms FROM api_keys
-        LEFT JOIN key_uses ON key_uses.key_id = api_keys.key_id ORDER BY created_ms`;
+        LEFT JOIN key_uses ON key_uses.key_id = api_keys.key_id ORDER BY created_ms, api_keys.key_id`;
       return rows.map(keyOf);
     },
 
