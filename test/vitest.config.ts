@@ -38,13 +38,13 @@ const drivers_in_real_time = [
 ].map((file) => `test/unit/drivers/${file}.test.ts`);
 /**
  * The daemon and the service as processes, the command line, other browsers and brokers, databases that fail over, links that are
- * measured, each screen and each route of the kernel, and what an attack costs.
+ * measured, each screen and each route of the kernel, what an attack costs, the bundle and the fuzzer.
  */
 const long = [
   'test/**/*.long.test.ts',
   'test/e2e/{brokers,command-line,daemon,service}/**/*.test.ts',
   'test/e2e/cloud/down.test.ts',
-  'test/e2e/console/{package,fleet,history,keyboard}.test.ts',
+  'test/e2e/console/{package,fleet,history,keyboard,plain-map}.test.ts',
   'test/e2e/video.test.ts',
   'test/faults/broker/broker-hangs-up.test.ts',
   'test/unit/cli/process.test.ts',
@@ -52,6 +52,8 @@ const long = [
   'test/unit/console/{circumstances,sleep,video}.test.ts',
   'test/unit/drivers/mavlink/commands/daemon-killed.test.ts',
   'test/unit/drivers/vendorradio/snmp.test.ts',
+  'test/unit/fuzz/fuzz.test.ts',
+  'test/unit/package/bundle.test.ts',
   'test/unit/sim/{play,stories}.test.ts',
   'test/unit/drivers/links/{two-wans,families-lab,kernel-choice,checks/checks-lab,probe/prober-lab}.test.ts',
   'test/unit/drivers/speedtest/two-wans.test.ts',
