@@ -1,7 +1,7 @@
 /** A copy of a SQLite file that a service may be writing to. */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { fsyncSync, renameSync, rmSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
-import { keepPrivate } from '../../platform/files/private-file.ts';
+import { keepPrivate, withFile } from '../../platform/files/private-file.ts';
 
 /** More than a database has: in one step, since each write of another process begins the copy again (sqlite.org/backup.html). */
 const all_pages = 0x7fff_ffff;
@@ -19,9 +19,7 @@ export async function copyDatabase(file: string, to: string): Promise<void> {
       source.close();
     }
     checkCopy(partial);
-    const fd = openSync(partial, 'r');
-    fsyncSync(fd);
-    closeSync(fd);
+    withFile(partial, 'r', fsyncSync);
     renameSync(partial, to);
   } finally {
     for (const part of ['', '-journal', '-wal', '-shm']) rmSync(partial + part, { force: true });
