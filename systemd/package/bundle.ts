@@ -128,6 +128,8 @@ export async function versionedPackageFile(root: string, version: string): Promi
 export const page_dir = 'src/console';
 /** Data of the base map: a separate file, as in the sources. */
 const world = { name: 'world', test: /\/map\/world\.ts$/ };
+/** What most screens import is in the first view already: one file of it, not eight of a few hundred bytes. */
+const shared = { name: 'shared', minShareCount: 7 };
 /** Libraries that the service adds under these names. */
 const libraries: ReadonlySet<string> = new Set(['preact', 'htm', 'maplibre-gl', 'pmtiles']);
 /** Served as they are. */
@@ -152,7 +154,7 @@ export async function bundlePage(root: string, out: string): Promise<void> {
     comments: false,
     entryFileNames: '[name].js',
     chunkFileNames: '[name].js',
-    codeSplitting: { groups: [world] },
+    codeSplitting: { groups: [world, shared] },
   });
   await build.close();
   for (const name of plain_files) await cp(join(root, page_dir, name), join(out, name), { recursive: true });
