@@ -26,6 +26,8 @@ export interface OutageOutcome extends Outage {
   readonly reported_ms: number;
   /** When each copy of the command reached the vehicle, after the dispatch. */
   readonly acted_ms: readonly number[];
+  /** Their numbers (MAV_CMD), in the same order: one that the connector sends by itself tells of no late task. */
+  readonly acted_commands: readonly number[];
   /** How long after the end of the outage the vehicle was online again. */
   readonly back_after_ms: number;
 }
@@ -96,9 +98,9 @@ async function one(about: Outage, { lab, drone, port, nft, key }: Scene): Promis
       has('sys_status', { pre_arm_check: true, ekf_ok: true })
     );
   });
-  const acted: number[] = [];
-  drone.react = (_command, execute) => {
-    acted.push(performance.now());
+  const acted: { readonly command: number; readonly at_ms: number }[] = [];
+  drone.react = ({ command }, execute) => {
+    acted.push({ command, at_ms: performance.now() });
     return execute();
   };
   await nft('add', 'element', 'inet', 'kit', 'lost', `{ ${port} }`);
@@ -128,7 +130,9 @@ async function one(about: Outage, { lab, drone, port, nft, key }: Scene): Promis
   const back_after_ms = Math.max(0, performance.now() - restored_ms);
   await sleep(observe_ms, never);
   const after = (ms: number): number => Math.round(ms - begun_ms);
-  return { ...about, error, reported_ms: after(at_ms), acted_ms: acted.map(after), back_after_ms };
+  const acted_ms = acted.map((each) => after(each.at_ms));
+  const acted_commands = acted.map(({ command }) => command);
+  return { ...about, error, reported_ms: after(at_ms), acted_ms, acted_commands, back_after_ms };
 }
 
 export const near = { lat: field.lat + 0.001, lon: field.lon, alt_m: 30 };
