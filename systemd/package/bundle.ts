@@ -128,7 +128,7 @@ export async function versionedPackageFile(root: string, version: string): Promi
 export const page_dir = 'src/console';
 /** Data of the base map: a separate file, as in the sources. */
 const world = { name: 'world', test: /\/map\/world\.ts$/ };
-/** What most screens import is in the first view already: one file of it, not eight of a few hundred bytes. */
+/** What most screens import is in the first view already: one file of it, not one for each module or two. */
 const shared = { name: 'shared', minShareCount: 7 };
 /** Libraries that the service adds under these names. */
 const libraries: ReadonlySet<string> = new Set(['preact', 'htm', 'maplibre-gl', 'pmtiles']);
