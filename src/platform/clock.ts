@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs';
 import { readTextUpToSync, small_bytes_max } from './bounded-file.ts';
 import { libc } from './linux/libc.ts';
+import { earliest_plausible_ms } from './time.ts';
 
 export interface Stamp {
   /** UTC, milliseconds since 1970, by the clock. */
@@ -36,8 +37,6 @@ interface ClockOptions {
   readonly mono?: () => number;
 }
 
-/** Gateways without a battery-backed clock boot in the past: no time before this release can be right. */
-const earliest_plausible_ms = Date.UTC(2026, 10, 1);
 /** A clock that is only slewed moves by less than a millisecond a second. */
 const step_min_ms = 500;
 const look_every_ms = 5_000;

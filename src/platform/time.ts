@@ -2,6 +2,9 @@
 
 export const day_ms = 86_400_000;
 
+/** Gateways without a battery-backed clock boot in the past: no time before this release can be right. */
+export const earliest_plausible_ms = Date.UTC(2026, 10, 1);
+
 /** The day in UTC, as `2026-11-25`. */
 export function utcDay(time: string | number): string {
   return new Date(time).toISOString().slice(0, 10);

@@ -1,7 +1,7 @@
 /** Keeps the availability of all links over restarts. Time without observation counts as neither up nor down. */
 import { z } from 'zod';
 import { hasCode, messageOf } from '../../../src/platform/errors.ts';
-import { every } from '../../../src/platform/time.ts';
+import { earliest_plausible_ms, every } from '../../../src/platform/time.ts';
 import { texts } from '../texts.ts';
 import { KeptFile } from '../kept-file.ts';
 import type { DriverLog } from '../../../src/toolkit/driver/driver.ts';
@@ -103,8 +103,6 @@ const gap_max_ms = 150_000;
 /** Less observed time than this is not enough. */
 const observed_min_ms = 60_000;
 const write_every_ms = 60_000;
-/** A clock that shows an earlier time is wrong: it has no battery and is not set yet. */
-const earliest_plausible_ms = Date.UTC(2026, 0, 1);
 
 interface LinkDay {
   readonly window: DayWindow;

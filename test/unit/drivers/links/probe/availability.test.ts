@@ -13,7 +13,7 @@ import { recordingLog } from '../../../../support/recording-log.ts';
 import { withDirectory } from '../../../../support/temporary.ts';
 import { forAll } from '../../../../support/for-all.ts';
 
-const noon_ms = Date.UTC(2026, 5, 1, 12);
+const noon_ms = Date.UTC(2026, 11, 1, 12);
 const hour_ms = 3_600_000;
 const day_ms = 24 * hour_ms;
 
