@@ -24,10 +24,8 @@ export interface OutageOutcome extends Outage {
   readonly error: string | undefined;
   /** When the task ended, after its dispatch. */
   readonly reported_ms: number;
-  /** When each copy of the command reached the vehicle, after the dispatch. */
-  readonly acted_ms: readonly number[];
-  /** Their numbers (MAV_CMD), in the same order. */
-  readonly acted_commands: readonly number[];
+  /** What reached the vehicle: its number (MAV_CMD) and the time after the dispatch, each copy of it. */
+  readonly acted: readonly { readonly command: number; readonly at_ms: number }[];
   /** How long after the end of the outage the vehicle was online again. */
   readonly back_after_ms: number;
 }
@@ -101,12 +99,13 @@ async function one(about: Outage, { lab, drone, port, nft, key }: Scene): Promis
     );
   });
   const acted: { readonly command: number; readonly at_ms: number }[] = [];
-  drone.react = ({ command }, execute) => {
-    if (!questions.has(command)) acted.push({ command, at_ms: performance.now() });
-    return execute();
-  };
   await nft('add', 'element', 'inet', 'kit', 'lost', `{ ${port} }`);
   const begun_ms = performance.now();
+  const after = (ms: number): number => Math.round(ms - begun_ms);
+  drone.react = ({ command }, execute) => {
+    if (!questions.has(command)) acted.push({ command, at_ms: after(performance.now()) });
+    return execute();
+  };
   const found = lab.hub.findCommand(assetId(kit_id, key), about.command);
   if ('refusal' in found) throw new Error(found.refusal);
   const stopping = new AbortController();
@@ -131,10 +130,11 @@ async function one(about: Outage, { lab, drone, port, nft, key }: Scene): Promis
   await eventually('the vehicle is online again', isOnline, 40_000);
   const back_after_ms = Math.max(0, performance.now() - restored_ms);
   await sleep(observe_ms, never);
-  const after = (ms: number): number => Math.round(ms - begun_ms);
-  const acted_ms = acted.map((each) => after(each.at_ms));
-  const acted_commands = acted.map(({ command }) => command);
-  return { ...about, error, reported_ms: after(at_ms), acted_ms, acted_commands, back_after_ms };
+  return { ...about, error, reported_ms: after(at_ms), acted, back_after_ms };
+}
+
+export function hasActedLate({ acted, reported_ms }: OutageOutcome): boolean {
+  return acted.some(({ at_ms }) => at_ms > reported_ms);
 }
 
 export const near = { lat: field.lat + 0.001, lon: field.lon, alt_m: 30 };
