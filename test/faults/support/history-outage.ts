@@ -243,11 +243,12 @@ async function killDuring(spec: OutageSpec, { kit, broker, server, cloud }: Kill
     await broker.start();
     await cloud.restart();
   };
+  // Until the service has acknowledged once, what the broker acknowledges and loses is gone, as the contract says.
+  await eventually(
+    'the kit waits for the service',
+    async () => (await kit.status()).outbox.delivered_to === 'cloud',
+  );
   for (let lost = 0; lost < (spec.losses ?? 0); lost += 1) {
-    await eventually('the kit waits for the service', async () => {
-      const { delivered_to } = (await kit.status()).outbox;
-      return delivered_to === 'cloud';
-    });
     const before = await bufferedOf(kit);
     await eventually('the service has stored more than was under way then', async () => {
       return (await bufferedOf(kit)) < before - under_way_rows;
